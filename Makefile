@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# make            the shared object, the command, the stand-ins for tests, the examples
+# make run        the main job: an example server under the shim, then its report
+# make test       every test that needs no GPU
+# make test-gpu   the tests that need GPUs (skips by name what the machine lacks)
+# make bench      costs, each as a ratio to a baseline of the same run
+#
+# Everything is built under build/. CC, CFLAGS, CUDA_HOME and NCCL_HOME are respected.
+
+BUILD     ?= build
+CC        ?= cc
+AR        ?= ar
+PYTHON    ?= /usr/bin/python3
+PREFIX    ?= /usr/local
+VERSION   := 0.1.0
+
+include test/find.mk
+
+WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
+OPT       ?= -O2 -g
+HARDEN    := -fstack-protector-strong -D_FORTIFY_SOURCE=2
+CPPFLAGS  += -D_GNU_SOURCE -Iinclude -I. -DNCCLSHIM_VERSION='"$(VERSION)"'
+STD       := -std=gnu11
+ALL_CFLAGS = $(STD) $(OPT) $(WARN) $(HARDEN) $(CFLAGS)
+
+# ---- rooms -------------------------------------------------------------------------------------
+# The shared object: preload, plugin, profile, the log's writer, base; libc alone beside them.
+SHIM_ROOMS := base profile log/write preload plugin
+# The command: everything but preload and plugin.
+CLI_ROOMS  := base profile log/write log/read stats show prove cli
+
+room_src    = $(sort $(wildcard shim/$(1)/*.c))
+SHIM_SRC   := $(foreach r,$(SHIM_ROOMS),$(call room_src,$(r)))
+CLI_SRC    := $(foreach r,$(CLI_ROOMS),$(call room_src,$(r)))
+SHIM_OBJ   := $(SHIM_SRC:%.c=$(BUILD)/pic/%.o)
+CLI_OBJ    := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
+CLI_LIB_OBJ:= $(filter-out $(BUILD)/obj/shim/cli/main.o,$(CLI_OBJ))
+
+LIBSHIM    := $(BUILD)/libncclshim.so
+CLI        := $(BUILD)/ncclshim
+
+.PHONY: all run test test-gpu test-compat bench clean
+.DEFAULT_GOAL := all
+
+# ---- compile -----------------------------------------------------------------------------------
+$(BUILD)/pic/%.o: %.c | check-deps
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/%.o: %.c | check-deps
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIE -MMD -MP -c -o $@ $<
+
+$(LIBSHIM): $(SHIM_OBJ) shim/preload/ncclshim.map
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libncclshim.so -Wl,-z,defs -Wl,-z,relro,-z,now \
+	  -Wl,--version-script=shim/preload/ncclshim.map -o $@ $(SHIM_OBJ) -l:libinih.a -ldl
+
+$(BUILD)/libcli.a: $(CLI_LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+CLI_LIBS := -l:libinih.a -ljansson -lncursesw -ltinfo -lzstd -lpthread -lm -ldl
+$(CLI): $(BUILD)/obj/shim/cli/main.o $(BUILD)/libcli.a
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -pie -Wl,-z,relro,-z,now -o $@ $^ $(CLI_LIBS)
+
+include test/fake/fake.mk
+include examples/examples.mk
+include test/test.mk
+
+all: $(LIBSHIM) $(CLI) fake examples
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(SHIM_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
