@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verbs of the command, one thin file each (shim/cli/VERB.c). A verb parses its options, calls
+ * the rooms below, prints, and returns the exit code: 0 good, 1 the answer is "no", 2 the request
+ * can't be carried out. argv[0] is the verb's name.
+ */
+#ifndef NCCLSHIM_CLI_VERBS_H
+#define NCCLSHIM_CLI_VERBS_H
+
+#include "shim/base/error.h"
+
+/* X(function, word, one line for the list of verbs) */
+#define NCCLSHIM_VERBS(X)
+
+#define X(fn, word, line) int fn(int argc, char **argv);
+NCCLSHIM_VERBS(X)
+#undef X
+
+/* Print "ncclshim: FILE:LINE: SENTENCE" on stderr and return `code`, for `return fail(2, &e)`. */
+int fail(int code, const struct error *e);
+
+/*
+ * Print the usage text of a verb (stdout for --help, exit code 0; stderr for a wrong call, 2) and
+ * return the exit code.
+ */
+int usage(const char *text, int asked_for);
+
+#endif
