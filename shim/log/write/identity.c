@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/log/write/identity.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +57,4 @@ void identity_read(struct identity *id)
         *end = '\0';
     if (gethostname(id->host, sizeof(id->host) - 1) != 0)
         strcpy(id->host, "localhost");
-    for (size_t i = 0; i < sizeof(id->host) && id->host[i]; i++) {
-        unsigned char c = (unsigned char)id->host[i];
-        id->host_safe[i] = (char)(isalnum(c) || c == '.' || c == '_' || c == '-' ? c : '_');
-    }
 }

@@ -14,7 +14,6 @@ struct identity {
     uint64_t pid_ns;      /* inode of /proc/self/ns/pid; 0 when it can't be read */
     char boot_id[40];     /* "" when it can't be read */
     char host[64];
-    char host_safe[65]; /* host with letters, digits, '.', '_' and '-' alone */
 };
 
 void identity_read(struct identity *id);

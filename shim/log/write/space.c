@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #define SHARE_MOST (256ull << 20)
 
@@ -38,23 +36,4 @@ int space_reserve(int fd, uint64_t offset, uint64_t bytes, const char *path, str
         return error_set(e, path, 0, "no room for %llu KiB of log: %s",
                          (unsigned long long)(bytes >> 10), strerror(r));
     return 0;
-}
-
-int space_open_dir(const char *dir, struct error *e)
-{
-    struct stat st;
-    int fd;
-
-    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
-        return error_set(e, dir, 0, "can't make the folder for logs: %s", strerror(errno));
-    fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return error_set(e, dir, 0, "can't open the folder for logs: %s", strerror(errno));
-    if (fstat(fd, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 0022)) {
-        close(fd);
-        return error_set(e, dir, 0,
-                         "the folder for logs belongs to another user, or others may write to it; "
-                         "name another one in NCCLSHIM_LOG_DIR");
-    }
-    return fd;
 }

@@ -22,10 +22,4 @@ uint64_t space_share(int fd);
 /* Reserve [offset, offset + bytes) of the file for real. 0, or -1 with *e (ENOSPC, EDQUOT, ...). */
 int space_reserve(int fd, uint64_t offset, uint64_t bytes, const char *path, struct error *e);
 
-/*
- * Open the folder for logs, making it (mode 0700) if need be. Returns a descriptor, or -1 with *e
- * when it is a symbolic link, belongs to another user, or others may write to it.
- */
-int space_open_dir(const char *dir, struct error *e);
-
 #endif

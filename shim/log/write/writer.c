@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/paths.h"
 #include "shim/log/write/identity.h"
 #include "shim/log/write/space.h"
 
@@ -51,20 +51,17 @@ static void section_publish(struct ncclshim_log_header *h, unsigned slot, uint32
     atomic_store_explicit(A32(&s->type), type, memory_order_release);
 }
 
-/* A name nobody can foresee, made exclusively: a planted link or file makes the open fail. */
+/* Made exclusively, following no link: something planted under the name makes us take the next. */
 static int create_file(struct log_writer *w, int dir_fd, const char *dir, struct error *e)
 {
     struct identity id;
-    uint64_t salt = 0;
     char name[200];
-    int fd;
+    int fd = -1;
 
     identity_read(&id);
-    for (int attempt = 0; attempt < 16; attempt++) {
-        if (getrandom(&salt, sizeof(salt), GRND_NONBLOCK) < 0)
-            salt = log_now_ns() * 0x9e3779b97f4a7c15ull + (uint64_t)attempt;
-        snprintf(name, sizeof(name), "%.64s-%u-%08x" NCCLSHIM_LOG_SUFFIX, id.host_safe, id.pid,
-                 (unsigned)(salt & 0xffffffffu));
+    for (unsigned attempt = 0; attempt < 64; attempt++) {
+        if (log_file_name(name, sizeof(name), id.host, id.pid, id.start_ticks, attempt))
+            return error_set(e, dir, 0, "the name of the log does not fit");
         fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST)
             break;
@@ -131,7 +128,7 @@ int log_writer_open(struct log_writer *w, const char *dir, uint32_t site_cap, st
     memset(w, 0, sizeof(*w));
     w->fd = -1;
     w->pid = (int)getpid();
-    dir_fd = space_open_dir(dir, e);
+    dir_fd = log_dir_open(dir, true, e);
     if (dir_fd < 0)
         return -1;
     w->fd = create_file(w, dir_fd, dir, e);
