@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tests: `run.py cpu` (make test), `run.py gpu` (make test-gpu), `run.py bench` (make bench).
+
+Builds what the tests need, lists every test by name and ends with one line:
+N passed, N failed[, N skipped]. The exit code is 1 when something failed. BUILD, CC and MAKE come from
+the environment. `run.py cpu WORD...` runs only tests with a WORD in their name, plain build only.
+"""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+
+from harness import build, e2e, scripts, units  # noqa: E402
+from harness.results import Results  # noqa: E402
+
+
+def cpu(results, words):
+    main = build.Build("plain", os.environ.get("BUILD", "build"))
+    if not main.make_all(results):
+        return
+    units.run(main, results, words)
+    e2e.run(main, results, words)
+    if not words:
+        units.run(build.Build("asan", main.dir + "/asan", sanitize=True), results, words)
+
+
+def gpu(results, words):
+    main = build.Build("plain", os.environ.get("BUILD", "build"))
+    if not main.is_complete() and not main.make_all(results):
+        return
+    scripts.run("test/gpu", main, results, words)
+
+
+def bench(results, words):
+    main = build.Build("plain", os.environ.get("BUILD", "build"))
+    if main.make_all(results):
+        scripts.run_benches(main, results, words)
+
+
+def main():
+    jobs = {"cpu": cpu, "gpu": gpu, "bench": bench}
+    if len(sys.argv) < 2 or sys.argv[1] not in jobs:
+        print(__doc__, file=sys.stderr)
+        return 2
+    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    start = time.monotonic()
+    results = Results()
+    jobs[sys.argv[1]](results, sys.argv[2:])
+    print("time: %.0f s" % (time.monotonic() - start))
+    return results.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
