@@ -9,7 +9,7 @@
  * LEAVE(name, since)                         not exported by us: the caller reaches NCCL directly
  *
  * name is without "nccl"; since is the version code of the first release whose header declares it
- * (nccl.h and nccl_device.h of the tags v2.8.3-1 to v2.30.7-1; everything older counts as 20800).
+ * (nccl.h and nccl_device.h of 2.8.3 to 2.32.3; everything older counts as 20800).
  */
 #ifndef NCCLSHIM_NCCL_API_H
 #define NCCLSHIM_NCCL_API_H
@@ -100,6 +100,38 @@
         (peer, sig, ctx, flags, comm, stream))                                                     \
     OWN(WaitSignal, 22902, (int n, void *descs, ncclComm_t comm, cudaStream_t stream),             \
         (n, descs, comm, stream))                                                                  \
+    OWN(AllReduceConfig, 23102,                                                                    \
+        (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t redop,       \
+         ncclComm_t comm, cudaStream_t stream, const void *config),                                \
+        (send, recv, count, type, redop, comm, stream, config))                                    \
+    OWN(BroadcastConfig, 23102,                                                                    \
+        (const void *send, void *recv, size_t count, ncclDataType_t type, int root,                \
+         ncclComm_t comm, cudaStream_t stream, const void *config),                                \
+        (send, recv, count, type, root, comm, stream, config))                                     \
+    OWN(ReduceConfig, 23102,                                                                       \
+        (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t redop,       \
+         int root, ncclComm_t comm, cudaStream_t stream, const void *config),                      \
+        (send, recv, count, type, redop, root, comm, stream, config))                              \
+    OWN(AllGatherConfig, 23102,                                                                    \
+        (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,         \
+         cudaStream_t stream, const void *config),                                                 \
+        (send, recv, count, type, comm, stream, config))                                           \
+    OWN(ReduceScatterConfig, 23102,                                                                \
+        (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t redop,       \
+         ncclComm_t comm, cudaStream_t stream, const void *config),                                \
+        (send, recv, count, type, redop, comm, stream, config))                                    \
+    OWN(AlltoAllConfig, 23102,                                                                     \
+        (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,         \
+         cudaStream_t stream, const void *config),                                                 \
+        (send, recv, count, type, comm, stream, config))                                           \
+    OWN(GatherConfig, 23102,                                                                       \
+        (const void *send, void *recv, size_t count, ncclDataType_t type, int root,                \
+         ncclComm_t comm, cudaStream_t stream, const void *config),                                \
+        (send, recv, count, type, root, comm, stream, config))                                     \
+    OWN(ScatterConfig, 23102,                                                                      \
+        (const void *send, void *recv, size_t count, ncclDataType_t type, int root,                \
+         ncclComm_t comm, cudaStream_t stream, const void *config),                                \
+        (send, recv, count, type, root, comm, stream, config))                                     \
     OWN(GroupSimulateEnd, 22203, (void *info), (info))
 
 /* No arguments: the same as OWN, apart because C's `(void)` can't be joined with more. */
@@ -132,6 +164,7 @@
          (ncclRedOp_t *op, void *scalar, ncclDataType_t type, int residence, ncclComm_t comm),     \
          (op, scalar, type, residence, comm))                                                      \
     PASS(RedOpDestroy, 21104, comm, (ncclRedOp_t op, ncclComm_t comm), (op, comm))                 \
+    PASS(SetEncryption, 23203, NULL, (const void *config), (config))                               \
     PASS(ParamBind, 23004, NULL, (void *out, const char *key), (out, key))                         \
     PASS(ParamGetI8, 23004, NULL, (void *h, int8_t *out), (h, out))                                \
     PASS(ParamGetI16, 23004, NULL, (void *h, int16_t *out), (h, out))                              \
@@ -166,7 +199,7 @@
     LEAVE(TeamRankToWorld, 22803)                                                                  \
     LEAVE(TeamRankToLsa, 22803)                                                                    \
     LEAVE(LsaBarrierCreateRequirement, 22803)                                                      \
-    LEAVE(GinBarrierCreateRequirement, 22803)                                                      \
+    LEAVE(GinBarrierCreateRequirement, 22807)                                                      \
     LEAVE(LLA2ACalcSlots, 22803)                                                                   \
     LEAVE(LLA2ACreateRequirement, 22803)                                                           \
     LEAVE(CommQueryProperties, 22902)                                                              \
@@ -174,8 +207,14 @@
     LEAVE(GetLsaMultimemDevicePointer, 22902)                                                      \
     LEAVE(GetMultimemDevicePointer, 22902)                                                         \
     LEAVE(GetPeerDevicePointer, 22902)                                                             \
-    LEAVE(GinCounterCreateRequirement, 22902)                                                      \
-    LEAVE(GinSignalCreateRequirement, 22902)
+    LEAVE(GinOutboxCreateRequirement, 23003)                                                       \
+    LEAVE(GinInboxA2ACreateRequirement, 23003)                                                     \
+    LEAVE(CftBarrierCreateRequirement, 23102)                                                      \
+    LEAVE(GetCftDeviceLeInfo, 23102)                                                               \
+    LEAVE(GetMultimemDeviceLeInfo, 23102)                                                          \
+    LEAVE(GetPeerDeviceLeInfo, 23102)                                                              \
+    LEAVE(TeamCft, 23102)                                                                          \
+    LEAVE(TeamCftMultimem, 23102)
 /* clang-format on */
 
 enum nccl_fn {

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/preload/real.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/preload/say.h"
+
+static struct nccl_lib libs[LIB_MAX];
+static _Atomic(struct nccl_lib *) default_lib;
+
+/* What lib_fn stores for a function that a copy does not have. */
+static char absent;
+
+static const char *const fn_names[FN_COUNT] = {
+#define X(name, ...) [FN_##name] = "nccl" #name,
+    NCCLSHIM_API_OWN(X) NCCLSHIM_API_OWN0(X) NCCLSHIM_API_PASS(X) NCCLSHIM_API_TEXT(X)
+#undef X
+};
+
+int fn_number(const char *name)
+{
+    for (int i = 0; i < FN_COUNT; i++)
+        if (!strcmp(fn_names[i], name))
+            return i;
+    return -1;
+}
+
+const char *fn_name(enum nccl_fn fn)
+{
+    return fn_names[fn];
+}
+
+static struct link_map *map_of(const void *address)
+{
+    struct link_map *map = NULL;
+    Dl_info info;
+
+    if (!address || !dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP))
+        return NULL;
+    return map;
+}
+
+static struct link_map *own_map(void)
+{
+    return map_of(&absent);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Does this object itself define `name`? */
+static void *defined_in(struct link_map *map, const char *name)
+{
+    void *p = real_dlsym(map, name);
+
+    return p && map_of(p) == map ? p : NULL;
+}
+
+/*
+ * NVIDIA's NCCL by itself or inside another object. AMD's RCCL has the same names, and interposers
+ * export some of them: neither is to be taken for NCCL.
+ */
+static bool is_nccl(struct link_map *map)
+{
+    const char *base = base_name(map->l_name);
+
+    if (map == own_map() || !strncmp(base, "librccl", 7))
+        return false;
+    return defined_in(map, "pncclGetVersion") ||
+           (!strncmp(base, "libnccl.so", 10) && defined_in(map, "ncclGetVersion"));
+}
+
+/* Keep the object mapped for good: our tables point into it. */
+static void pin(struct link_map *map)
+{
+    if (map->l_name[0])
+        (void)dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static struct nccl_lib *lib_of_map(struct link_map *map)
+{
+    for (int i = 0; i < LIB_MAX; i++) {
+        struct link_map *have = atomic_load_explicit(&libs[i].map, memory_order_acquire);
+        if (!have && atomic_compare_exchange_strong(&libs[i].map, &have, map)) {
+            pin(map);
+            return &libs[i];
+        }
+        if (have == map)
+            return &libs[i];
+    }
+    return NULL;
+}
+
+struct nccl_lib *lib_of_address(const void *address)
+{
+    struct link_map *map = map_of(address);
+
+    if (!map)
+        return NULL;
+    for (int i = 0; i < LIB_MAX; i++)
+        if (atomic_load_explicit(&libs[i].map, memory_order_acquire) == map)
+            return &libs[i];
+    return is_nccl(map) ? lib_of_map(map) : NULL;
+}
+
+/* Names of all loaded objects, copied: what the loader's walk shows may go away right after it. */
+struct object_names {
+    char *text; /* zero-terminated names, one behind the other */
+    size_t used, room;
+};
+
+static int add_name(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct object_names *n = arg;
+    size_t len = strlen(info->dlpi_name) + 1;
+
+    (void)size;
+    if (n->used + len <= n->room) {
+        memcpy(n->text + n->used, info->dlpi_name, len);
+        n->used += len;
+    }
+    return 0;
+}
+
+/* An object that carries NCCL inside (libtorch_cuda.so, or the program itself). */
+static struct link_map *find_static_nccl(void)
+{
+    struct object_names n = {.room = 1 << 18};
+    struct link_map *found = NULL;
+
+    n.text = malloc(n.room);
+    if (!n.text)
+        return NULL;
+    dl_iterate_phdr(add_name, &n);
+    for (size_t at = 0; at < n.used && !found; at += strlen(n.text + at) + 1) {
+        const char *name = n.text[at] ? n.text + at : NULL; /* "" is the program */
+        void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle && is_nccl(handle))
+            found = handle;
+        else if (handle)
+            dlclose(handle);
+    }
+    free(n.text);
+    return found;
+}
+
+static struct link_map *find_default(void)
+{
+    const char *path;
+    struct link_map *map = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+
+    if (map && is_nccl(map))
+        return map;
+    map = find_static_nccl();
+    if (map)
+        return map;
+    path = getenv("NCCLSHIM_NCCL");
+    if (path && *path) {
+        map = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (map && is_nccl(map))
+            return map;
+        say_once(SAY_NO_NCCL, "NCCLSHIM_NCCL=%s is no NCCL that can be loaded", path);
+        return NULL;
+    }
+    say_once(SAY_NO_NCCL, "a program called NCCL, but no NCCL is loaded; NCCLSHIM_NCCL=PATH names it");
+    return NULL;
+}
+
+struct nccl_lib *lib_default(void)
+{
+    struct nccl_lib *lib = atomic_load_explicit(&default_lib, memory_order_acquire);
+    struct link_map *map;
+
+    if (lib)
+        return lib;
+    map = find_default();
+    lib = map ? lib_of_map(map) : NULL;
+    if (lib)
+        atomic_store_explicit(&default_lib, lib, memory_order_release);
+    return lib;
+}
+
+void *lib_fn(struct nccl_lib *lib, enum nccl_fn fn)
+{
+    void *p = atomic_load_explicit(&lib->fn[fn], memory_order_acquire);
+    char strong[64];
+    struct link_map *map;
+
+    if (__builtin_expect(p != NULL, 1))
+        return p == &absent ? NULL : p;
+    map = atomic_load_explicit(&lib->map, memory_order_acquire);
+    snprintf(strong, sizeof(strong), "p%s", fn_names[fn]);
+    p = defined_in(map, strong);
+    if (!p)
+        p = defined_in(map, fn_names[fn]);
+    atomic_store_explicit(&lib->fn[fn], p ? p : &absent, memory_order_release);
+    return p;
+}
+
+int lib_version(struct nccl_lib *lib)
+{
+    int version = atomic_load_explicit(&lib->version, memory_order_relaxed);
+    GetVersion_fn get;
+
+    if (version)
+        return version;
+    get = (GetVersion_fn)lib_fn(lib, FN_GetVersion);
+    if (get && get(&version) == ncclSuccess) {
+        /* Up to 2.8 the code was 2.8.4 -> 2804; from 2.9 on 2.9.6 -> 20906. Make it one scale. */
+        if (version < 10000)
+            version = version / 1000 * 10000 + version % 1000 / 100 * 100 + version % 100;
+        atomic_store_explicit(&lib->version, version, memory_order_relaxed);
+    }
+    return version;
+}
+
+int lib_number(const struct nccl_lib *lib)
+{
+    return (int)(lib - libs);
+}
+
+const char *lib_path(const struct nccl_lib *lib)
+{
+    struct link_map *map = atomic_load_explicit(&lib->map, memory_order_acquire);
+
+    return map->l_name[0] ? map->l_name : "/proc/self/exe";
+}
