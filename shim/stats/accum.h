@@ -13,6 +13,7 @@
 
 #include "include/ncclshim/log.h"
 #include "shim/stats/hist.h"
+#include "shim/stats/map.h"
 
 struct site_accum {
     struct hist ns;       /* end - start of each run */
@@ -21,7 +22,11 @@ struct site_accum {
     uint64_t runs_max;    /* largest run number seen + 1: runs the GPU made, also those we lost */
 };
 
-/* One graph capture: its replays are forward passes. */
+/*
+ * One graph capture: its replays are forward passes. The calls of one replay carry the same run
+ * number; a replay that not all of its timed calls reported (lost records, a killed process, a
+ * branch of a conditional node that was not taken) is incomplete and enters no histogram.
+ */
 struct pass_accum {
     uint32_t capture;     /* number of the capture */
     uint32_t ring;
@@ -33,6 +38,7 @@ struct pass_accum {
     uint32_t run;
     uint32_t seen;
     uint64_t start_ns, end_ns, sum_ns, last_start_ns;
+    uint64_t incomplete; /* replays closed before all their calls were seen */
 };
 
 struct accum {
@@ -43,8 +49,9 @@ struct accum {
     uint64_t records;  /* fed */
     uint64_t bad;      /* records that named no site, or ended before they started */
     uint64_t lost, torn; /* from the ring cursors */
-    uint64_t *last_end_ns; /* per ring and communicator, for gaps; opaque */
-    uint32_t last_end_cap;
+    struct map last_end; /* ring and communicator -> end of its last record, for gaps */
+    struct map calls;    /* capture -> its timed call sites */
+    uint32_t calls_counted; /* site_count when `calls` was filled; UINT32_MAX = fill it anew */
 };
 
 int accum_init(struct accum *a);
@@ -55,6 +62,11 @@ void accum_free(struct accum *a);
  */
 int accum_feed(struct accum *a, uint32_t ring, const struct ncclshim_record *r, size_t n,
                const struct ncclshim_site *sites, uint32_t site_count);
+/*
+ * Records of this ring were lost just here: the replay under way can't be completed, and the time
+ * since the last record is no gap.
+ */
+void accum_break(struct accum *a, uint32_t ring);
 /* Close the replays under way (the end of a run). */
 void accum_finish(struct accum *a);
 

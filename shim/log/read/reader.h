@@ -39,17 +39,35 @@ struct log_ring {
 
 /* Open and read all but the records. 0, or -1 with *e filled. */
 int log_open(const char *path, struct log_file **out, struct error *e);
+/*
+ * The same for a name in an open folder, never following a symbolic link: for folders in which
+ * somebody else may write. `path` is only what messages and f->path say.
+ */
+int log_open_at(int dirfd, const char *name, const char *path, struct log_file **out,
+                struct error *e);
 /* Read header, notes, comms and sites anew (a live file). 0, or -1 with *e filled. */
 int log_refresh(struct log_file *f, struct error *e);
 void log_free(struct log_file *f);
 
 /* Next published note after `prev` (NULL: the first); NULL at the end. Points into f->notes. */
 const struct ncclshim_note *log_note_next(const struct log_file *f, const struct ncclshim_note *prev);
-/* The note's text (behind a body of body_bytes), always zero-terminated in buf; returns its length. */
+/*
+ * The note's text (behind a body of body_bytes), always zero-terminated in buf; returns its length.
+ * A text of several strings (NAME \0 value \0) keeps its zeros, which count in the length.
+ */
 size_t log_note_text(const struct ncclshim_note *n, size_t body_bytes, char *buf, size_t size);
 
 /* Does the process that writes it still live (pid, start time, boot, pid namespace all agree)? */
 bool log_writer_lives(const struct log_file *f);
+
+enum log_writer {
+    LOG_WRITER_LIVES,
+    LOG_WRITER_GONE,
+    LOG_WRITER_UNSEEN, /* of a pid namespace that can't be seen from here (a neighbouring container):
+                          it may live or not */
+};
+/* The same with the third answer; *pid (may be NULL) is its pid as seen from here, 0 unless it lives. */
+enum log_writer log_writer_find(const struct log_file *f, int *pid);
 
 /*
  * Where a reader stands in one ring. Start with {0}: the first read then begins at the oldest
@@ -60,16 +78,21 @@ struct ring_cursor {
     uint64_t lost; /* overwritten before we came */
     uint64_t torn; /* half written by a process that is gone; never handed out */
 };
+/* Every number below `next` was handed out, or is counted in lost or torn: the three add up to it. */
 
 /*
  * Copy up to `cap` finished records, in order, into `out`; returns how many (0: nothing new), or -1
- * with *e filled. `final` says that the writer is gone: a half-written record is then counted as
+ * with *e filled. A record may name a site that was published after the last log_refresh: refresh
+ * then before you use it. `final` says that the writer is gone: a half-written record is then counted as
  * torn and passed over instead of being waited for.
  */
 long ring_read(struct log_file *f, const struct log_ring *ring, struct ring_cursor *c,
                struct ncclshim_record *out, size_t cap, bool final, struct error *e);
 
-/* Exact number of records the GPU has written so far, retained or not. 0, or -1 with *e. */
+/*
+ * Exact number of records the GPU has written so far, retained or not: one more than the highest
+ * number of which at least one half is there. 0, or -1 with *e.
+ */
 int ring_total(struct log_file *f, const struct log_ring *ring, uint64_t *total, struct error *e);
 
 #endif
