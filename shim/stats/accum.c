@@ -39,14 +39,16 @@ void accum_free(struct accum *a)
     a->calls_counted = UINT32_MAX;
 }
 
-/* Room for site `n`, growing with the sites that were really met. */
-static int room_for_site(struct accum *a, uint32_t n)
+/* The array grows with the sites that were really met, not with the table. */
+int accum_reserve(struct accum *a, uint32_t site)
 {
-    uint64_t cap = a->site_cap + (uint64_t)a->site_cap / 2;
+    uint64_t cap = a->site_cap + (uint64_t)a->site_cap / 4;
     struct site_accum *sites;
 
-    if (cap < (uint64_t)n + 1)
-        cap = (uint64_t)n + 1;
+    if (site < a->site_cap)
+        return 0;
+    if (cap < (uint64_t)site + 1)
+        cap = (uint64_t)site + 1;
     sites = realloc(a->sites, cap * sizeof(*sites));
     if (!sites)
         return -1;
@@ -270,7 +272,7 @@ int accum_feed(struct accum *a, uint32_t ring, const struct ncclshim_record *r, 
             a->bad++;
             continue;
         }
-        if (r[i].site >= a->site_cap && room_for_site(a, r[i].site) < 0)
+        if (r[i].site >= a->site_cap && accum_reserve(a, r[i].site) < 0)
             return -1;
         if (feed_one(a, ring, &r[i], &sites[r[i].site], &l) < 0)
             return -1;

@@ -62,6 +62,8 @@ void accum_free(struct accum *a);
  */
 int accum_feed(struct accum *a, uint32_t ring, const struct ncclshim_record *r, size_t n,
                const struct ncclshim_site *sites, uint32_t site_count);
+/* Make room for site number `site`, as feeding does by itself. 0, or -1 when memory is out. */
+int accum_reserve(struct accum *a, uint32_t site);
 /*
  * Records of this ring were lost just here: the replay under way can't be completed, and the time
  * since the last record is no gap.

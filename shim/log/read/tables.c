@@ -13,7 +13,7 @@
  */
 
 #define PAGE 4096u
-#define TABLE_BYTES_MAX (1ull << 30) /* of all tables of a log: more is no log of ours */
+#define TABLE_BYTES_MAX (1ull << 28) /* of all tables of a log: more is no log of ours */
 #define RING_CAPACITY_MAX (1u << 30)
 #define NOTE_TRIES 4
 
