@@ -11,7 +11,8 @@
 static const char help[] =
     "usage: decode_server [OPTION]...\n"
     "\n"
-    "A stand-in for an inference server. Each request is some eager all-reduces (prefill), then decode steps;\n"
+    "A stand-in for an inference server. Each request is some eager all-reduces (prefill), then "
+    "decode steps;\n"
     "a step replays a CUDA graph of many small in-place all-reduces. All sums are checked.\n"
     "\n"
     "  --ranks N          ranks (default: the GPUs at hand, 8 at most; 2 on the simulator)\n"
@@ -27,7 +28,8 @@ static const char help[] =
     "  --compute-us N     a kernel of N us before each captured all-reduce (5; 0 = none)\n"
     "  --delay-rank R     this rank comes late to every captured all-reduce ...\n"
     "  --delay-us N       ... by N us (100)\n"
-    "  --mixed            an eager all-reduce right behind each graph launch, without waiting for it\n"
+    "  --mixed            an eager all-reduce right behind each graph launch, without waiting for "
+    "it\n"
     "  --timing           print the wall time of a captured call\n"
     "  --hold             serve until SIGINT or SIGTERM, or the limit\n"
     "  --die-mid-replay   kill itself with SIGKILL in the middle of a replay of the last request\n"
@@ -44,8 +46,14 @@ struct value {
     long least, most;
 };
 
-#define INT(name, field, least, most) {name, offsetof(struct options, field), false, least, most}
-#define BYTES(name, field) {name, offsetof(struct options, field), true, 2, 1l << 30}
+#define INT(name, field, least, most)                             \
+    {                                                             \
+        name, offsetof(struct options, field), false, least, most \
+    }
+#define BYTES(name, field)                                       \
+    {                                                            \
+        name, offsetof(struct options, field), true, 2, 1l << 30 \
+    }
 static const struct value values[] = {
     INT("ranks", ranks, 1, MAX_RANKS),
     INT("requests", requests, 1, 1000000),
@@ -64,10 +72,14 @@ static const struct value values[] = {
 #define VALUE_COUNT (sizeof(values) / sizeof(values[0]))
 
 static const struct option flags[] = {
-    {"one-process", no_argument, NULL, ONE_PROCESS}, {"one-gpu", no_argument, NULL, ONE_GPU},
-    {"mixed", no_argument, NULL, MIXED},             {"timing", no_argument, NULL, TIMING},
-    {"hold", no_argument, NULL, HOLD},               {"die-mid-replay", no_argument, NULL, DIE},
-    {"probe", no_argument, NULL, PROBE},             {"help", no_argument, NULL, HELP},
+    {"one-process", no_argument, NULL, ONE_PROCESS},
+    {"one-gpu", no_argument, NULL, ONE_GPU},
+    {"mixed", no_argument, NULL, MIXED},
+    {"timing", no_argument, NULL, TIMING},
+    {"hold", no_argument, NULL, HOLD},
+    {"die-mid-replay", no_argument, NULL, DIE},
+    {"probe", no_argument, NULL, PROBE},
+    {"help", no_argument, NULL, HELP},
 };
 #define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
 
@@ -109,24 +121,44 @@ static int read_value(struct options *opt, const struct value *v, const char *te
 static int set_flag(struct options *opt, int flag)
 {
     switch (flag) {
-    case ONE_PROCESS: opt->one_process = true; return 0;
-    case ONE_GPU: opt->one_gpu = true; return 0;
-    case MIXED: opt->mixed = true; return 0;
-    case TIMING: opt->timing = true; return 0;
-    case HOLD: opt->hold = true; return 0;
-    case DIE: opt->die_mid_replay = true; return 0;
-    case PROBE: opt->probe = true; return 0;
-    case HELP: fputs(help, stdout); return 0 + 1;
-    default: fputs("decode_server: see --help\n", stderr); return 2 + 1;
+    case ONE_PROCESS:
+        opt->one_process = true;
+        return 0;
+    case ONE_GPU:
+        opt->one_gpu = true;
+        return 0;
+    case MIXED:
+        opt->mixed = true;
+        return 0;
+    case TIMING:
+        opt->timing = true;
+        return 0;
+    case HOLD:
+        opt->hold = true;
+        return 0;
+    case DIE:
+        opt->die_mid_replay = true;
+        return 0;
+    case PROBE:
+        opt->probe = true;
+        return 0;
+    case HELP:
+        fputs(help, stdout);
+        return 0 + 1;
+    default:
+        fputs("decode_server: see --help\n", stderr);
+        return 2 + 1;
     }
 }
 
 static int check(const struct options *opt)
 {
     if (opt->bytes % 2 || opt->prefill_bytes % 2)
-        return refuse("%s: bf16 elements have 2 bytes%s", "--bytes, --prefill-bytes", ", so the size must be even");
+        return refuse("%s: bf16 elements have 2 bytes%s", "--bytes, --prefill-bytes",
+                      ", so the size must be even");
     if (opt->bytes * (size_t)opt->calls > (size_t)1 << 30)
-        return refuse("%s: each call has its own buffer; together%s", "--calls, --bytes", " 1 GiB at most");
+        return refuse("%s: each call has its own buffer; together%s", "--calls, --bytes",
+                      " 1 GiB at most");
     if (opt->one_gpu && !opt->one_process)
         return refuse("%s needs %s", "--one-gpu", "--one-process");
     if (opt->ranks && opt->delay_rank >= opt->ranks)
@@ -139,9 +171,17 @@ int options_parse(struct options *opt, int argc, char **argv)
     struct option all[VALUE_COUNT + FLAG_COUNT + 1] = {0};
     int c, rc;
 
-    *opt = (struct options){.requests = 4, .steps = 25, .calls = 122, .bytes = 43008, .prefill_calls = 8,
-                            .prefill_bytes = 4 << 20, .compute_us = 5, .delay_rank = -1, .delay_us = 100,
-                            .worker = -1, .share_fd = -1};
+    *opt = (struct options){.requests = 4,
+                            .steps = 25,
+                            .calls = 122,
+                            .bytes = 43008,
+                            .prefill_calls = 8,
+                            .prefill_bytes = 4 << 20,
+                            .compute_us = 5,
+                            .delay_rank = -1,
+                            .delay_us = 100,
+                            .worker = -1,
+                            .share_fd = -1};
     for (size_t i = 0; i < VALUE_COUNT; i++)
         all[i] = (struct option){values[i].name, required_argument, NULL, VALUE_BASE + (int)i};
     memcpy(all + VALUE_COUNT, flags, sizeof(flags));

@@ -27,8 +27,8 @@ struct rank {
     CUgraph graph;
     CUgraphExec exec;
     /*
-     * A step works on one slice for each call, refilled at its start from the pattern: so all calls of
-     * a replay can be checked, and sums don't grow from call to call.
+     * A step works on one slice for each call, refilled at its start from the pattern: so all calls
+     * of a replay can be checked, and sums don't grow from call to call.
      */
     size_t pitch, decode_bytes;
     CUdeviceptr decode, decode_pattern;
@@ -57,18 +57,18 @@ static void die(const struct rank *r, const char *fmt, ...)
     _exit(1);
 }
 
-#define CU(r, call)                                                                                \
-    do {                                                                                           \
-        CUresult cu_result = cu.call;                                                              \
-        if (cu_result != CUDA_SUCCESS)                                                             \
-            die(r, "line %d: %s: %s", __LINE__, #call, driver_error(cu_result));                   \
+#define CU(r, call)                                                              \
+    do {                                                                         \
+        CUresult cu_result = cu.call;                                            \
+        if (cu_result != CUDA_SUCCESS)                                           \
+            die(r, "line %d: %s: %s", __LINE__, #call, driver_error(cu_result)); \
     } while (0)
 
-#define NC(r, call)                                                                                \
-    do {                                                                                           \
-        ncclResult_t nc_result = call;                                                             \
-        if (nc_result != ncclSuccess)                                                              \
-            die(r, "line %d: %s: %s", __LINE__, #call, ncclGetErrorString(nc_result));             \
+#define NC(r, call)                                                                    \
+    do {                                                                               \
+        ncclResult_t nc_result = call;                                                 \
+        if (nc_result != ncclSuccess)                                                  \
+            die(r, "line %d: %s: %s", __LINE__, #call, ncclGetErrorString(nc_result)); \
     } while (0)
 
 static uint64_t now_ns(void)
@@ -84,7 +84,8 @@ static void wait_for_all(struct rank *r)
     pthread_barrier_wait(&r->share->barrier);
 }
 
-/* ---- contents ---------------------------------------------------------------------------------- */
+/* ---- contents ----------------------------------------------------------------------------------
+ */
 
 /* bf16 is the upper half of a float; exact for integers up to 256. */
 static uint16_t bf16(unsigned value)
@@ -114,14 +115,15 @@ static void fill_host(struct rank *r, unsigned call, uint16_t *to, size_t count)
         to[i] = bf16(rank_value(pattern_index(call, i), r->rank));
 }
 
-static void check_sums(struct rank *r, const char *what, unsigned call, const uint16_t *got, size_t count)
+static void check_sums(struct rank *r, const char *what, unsigned call, const uint16_t *got,
+                       size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint16_t want = r->expected[pattern_index(call, i)];
 
         if (got[i] != want)
-            die(r, "wrong sum: %s call %u, element %zu of %zu is bf16 0x%04x, not 0x%04x", what, call, i, count,
-                got[i], want);
+            die(r, "wrong sum: %s call %u, element %zu of %zu is bf16 0x%04x, not 0x%04x", what,
+                call, i, count, got[i], want);
     }
     atomic_fetch_add(&r->share->checked, count);
 }
@@ -136,10 +138,12 @@ static void check_request(struct rank *r)
     }
     CU(r, cuMemcpyDtoH(r->host, r->decode, r->decode_bytes));
     for (int call = 0; call < opt->calls; call++)
-        check_sums(r, "decode", (unsigned)call, r->host + (size_t)call * r->pitch / 2, opt->bytes / 2);
+        check_sums(r, "decode", (unsigned)call, r->host + (size_t)call * r->pitch / 2,
+                   opt->bytes / 2);
 }
 
-/* ---- set-up ------------------------------------------------------------------------------------ */
+/* ---- set-up ------------------------------------------------------------------------------------
+ */
 
 static void launch_spin(struct rank *r, int us)
 {
@@ -198,7 +202,8 @@ static void set_up(struct rank *r)
 
 static void all_reduce(struct rank *r, CUdeviceptr at, size_t bytes)
 {
-    NC(r, ncclAllReduce((const void *)at, (void *)at, bytes / 2, ncclBfloat16, ncclSum, r->comm, r->stream));
+    NC(r, ncclAllReduce((const void *)at, (void *)at, bytes / 2, ncclBfloat16, ncclSum, r->comm,
+                        r->stream));
 }
 
 static void eager_prefill(struct rank *r)
@@ -252,7 +257,8 @@ static void capture_step(struct rank *r)
     CU(r, cuStreamSynchronize(r->stream));
 }
 
-/* ---- serving ----------------------------------------------------------------------------------- */
+/* ---- serving -----------------------------------------------------------------------------------
+ */
 
 /* Dies while the replay runs: half of a step's time after its launch. */
 static _Noreturn void launch_and_die(struct rank *r, uint64_t step_ns)
@@ -260,8 +266,8 @@ static _Noreturn void launch_and_die(struct rank *r, uint64_t step_ns)
     struct timespec half = {0, (long)(step_ns / 2 % 1000000000u)};
 
     if (r->rank == 0) {
-        printf("decode_server: killing itself in replay %llu of %d calls\n", (unsigned long long)r->replays + 1,
-               r->opt->calls);
+        printf("decode_server: killing itself in replay %llu of %d calls\n",
+               (unsigned long long)r->replays + 1, r->opt->calls);
         fflush(stdout);
     }
     atomic_store(&r->share->dying, 1);
@@ -314,7 +320,8 @@ static bool another_request(struct rank *r, int request)
     bool go;
 
     if (r->rank == 0)
-        atomic_store(&share->go, !atomic_load(&share->stop) && (r->opt->hold || request < r->opt->requests));
+        atomic_store(&share->go,
+                     !atomic_load(&share->stop) && (r->opt->hold || request < r->opt->requests));
     wait_for_all(r);
     go = atomic_load(&share->go);
     wait_for_all(r); /* or rank 0 could change its word before all have read it */
@@ -338,12 +345,14 @@ static void tell(struct rank *r, int requests)
     CU(r, cuDeviceGetName(name, sizeof(name), r->device));
     printf("ranks: %d, %s, %s (%s), NCCL %d.%d.%d\n", opt->ranks,
            opt->one_process ? "threads of one process" : "one process each",
-           opt->one_gpu ? "all on one GPU" : "one GPU each", name, version / 10000, version / 100 % 100,
-           version % 100);
-    printf("calls: %llu replays of %d captured all-reduces of %zu bytes, %llu eager of %zu bytes, %llu eager of "
+           opt->one_gpu ? "all on one GPU" : "one GPU each", name, version / 10000,
+           version / 100 % 100, version % 100);
+    printf("calls: %llu replays of %d captured all-reduces of %zu bytes, %llu eager of %zu bytes, "
+           "%llu eager of "
            "%zu bytes (each rank)\n",
-           (unsigned long long)r->replays, opt->calls, opt->bytes, (unsigned long long)r->eager_prefill,
-           opt->prefill_bytes, (unsigned long long)r->eager_decode, opt->bytes);
+           (unsigned long long)r->replays, opt->calls, opt->bytes,
+           (unsigned long long)r->eager_prefill, opt->prefill_bytes,
+           (unsigned long long)r->eager_decode, opt->bytes);
     printf("sums: right (%llu checked)\n", (unsigned long long)atomic_load(&r->share->checked));
     if (r->timed) {
         qsort(r->step_ns, r->timed, sizeof(*r->step_ns), by_size);
@@ -352,7 +361,8 @@ static void tell(struct rank *r, int requests)
     }
     if (r->serving_ns)
         printf("tokens/s: %.1f (%d requests of %d steps)\n",
-               (double)r->replays * TOKENS_A_STEP * 1e9 / (double)r->serving_ns, requests, opt->steps);
+               (double)r->replays * TOKENS_A_STEP * 1e9 / (double)r->serving_ns, requests,
+               opt->steps);
     fflush(stdout);
 }
 

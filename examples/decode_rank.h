@@ -21,8 +21,9 @@ struct share {
 };
 
 /*
- * Serve as rank `rank` of opt->ranks. Returns when all is done and right; on any fault it prints one
- * line on stderr and ends the process with _exit(1): no destructors, since other threads still run.
+ * Serve as rank `rank` of opt->ranks. Returns when all is done and right; on any fault it prints
+ * one line on stderr and ends the process with _exit(1): no destructors, since other threads still
+ * run.
  */
 void rank_run(const struct options *opt, struct share *share, int rank);
 

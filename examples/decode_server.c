@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small stand-in for an inference server with tensor parallelism: one process for each GPU, as vLLM
- * and SGLang run (or one thread each, as llama.cpp and LMDeploy do), eager prefill, decode steps as CUDA
- * graph replays. This file starts and watches the ranks; decode_rank.c is what a rank does.
+ * A small stand-in for an inference server with tensor parallelism: one process for each GPU, as
+ * vLLM and SGLang run (or one thread each, as llama.cpp and LMDeploy do), eager prefill, decode
+ * steps as CUDA graph replays. This file starts and watches the ranks; decode_rank.c is what a rank
+ * does.
  *
- * NCCL is linked as libtorch_cuda links it (DT_NEEDED libnccl.so.2, calls through the PLT), the driver
- * is found at run time.
+ * NCCL is linked as libtorch_cuda links it (DT_NEEDED libnccl.so.2, calls through the PLT), the
+ * driver is found at run time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,8 @@ static int fail(const char *what)
     return 1;
 }
 
-/* ---- signals ----------------------------------------------------------------------------------- */
+/* ---- signals -----------------------------------------------------------------------------------
+ */
 
 static void on_stop(int number)
 {
@@ -62,7 +64,8 @@ static void catch_signals(unsigned limit_s)
     alarm(limit_s);
 }
 
-/* ---- the ranks --------------------------------------------------------------------------------- */
+/* ---- the ranks ---------------------------------------------------------------------------------
+ */
 
 /* Memory for all ranks, as a file without a name, so that a worker finds it after exec. */
 static int share_make(int ranks)
@@ -120,7 +123,8 @@ static int run_threads(const struct options *opt)
     return 0;
 }
 
-/* A fresh process for each rank (fork and exec, as servers spawn theirs): nothing of CUDA is inherited. */
+/* A fresh process for each rank (fork and exec, as servers spawn theirs): nothing of CUDA is
+ * inherited. */
 static pid_t start_worker(const struct options *opt, int rank, int fd, int argc, char **argv)
 {
     char words[3][24];
@@ -152,7 +156,8 @@ static void kill_workers(int ranks, int number)
             kill(workers[i], number);
 }
 
-/* Wait for all; the first that fails takes the others with it, since they would wait for it for ever. */
+/* Wait for all; the first that fails takes the others with it, since they would wait for it for
+ * ever. */
 static int watch_workers(int ranks)
 {
     int result = 0;
@@ -172,7 +177,8 @@ static int watch_workers(int ranks)
                 continue;
             result = 1;
             if (WIFSIGNALED(status) && !atomic_load(&share->dying))
-                fprintf(stderr, "decode_server: rank %d was ended by signal %d\n", i, WTERMSIG(status));
+                fprintf(stderr, "decode_server: rank %d was ended by signal %d\n", i,
+                        WTERMSIG(status));
             kill_workers(ranks, SIGKILL);
         }
     }
@@ -193,7 +199,8 @@ static int run_processes(const struct options *opt, int fd, int argc, char **arg
     return watch_workers(opt->ranks);
 }
 
-/* ---- what is at hand --------------------------------------------------------------------------- */
+/* ---- what is at hand ---------------------------------------------------------------------------
+ */
 
 static int count_gpus(bool *simulated)
 {
@@ -232,12 +239,14 @@ static int choose_ranks(struct options *opt)
     if (!wanted)
         opt->ranks = opt->one_gpu || simulated ? 2 : gpus < 8 ? gpus : 8;
     if (!wanted && opt->ranks == 1) {
-        fail("one GPU alone has nobody to reduce with: --one-process --one-gpu puts two ranks on it "
-             "(NCCL 2.30.3 or newer, NCCL_MULTI_RANK_GPU_ENABLE=1), --ranks 1 runs one");
+        fail(
+            "one GPU alone has nobody to reduce with: --one-process --one-gpu puts two ranks on it "
+            "(NCCL 2.30.3 or newer, NCCL_MULTI_RANK_GPU_ENABLE=1), --ranks 1 runs one");
         return 2;
     }
     if (!opt->one_gpu && opt->ranks > gpus) {
-        fprintf(stderr, "decode_server: %d ranks need %d GPUs, the driver shows %d\n", opt->ranks, opt->ranks, gpus);
+        fprintf(stderr, "decode_server: %d ranks need %d GPUs, the driver shows %d\n", opt->ranks,
+                opt->ranks, gpus);
         return 2;
     }
     return 0;

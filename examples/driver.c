@@ -23,7 +23,8 @@ const char spin_ptx[] = ".version 6.0\n"
                         "    ret;\n"
                         "}\n";
 
-/* Two steps, so that cuda.h's macros (cuMemAlloc is cuMemAlloc_v2) are expanded before they become text. */
+/* Two steps, so that cuda.h's macros (cuMemAlloc is cuMemAlloc_v2) are expanded before they become
+ * text. */
 #define TEXT(name) TEXT_(name)
 #define TEXT_(name) #name
 
@@ -33,13 +34,14 @@ const char *driver_load(void)
     void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
     if (!lib)
-        return "libcuda.so.1 can't be loaded: no NVIDIA driver here, and the simulator's folder is not in "
+        return "libcuda.so.1 can't be loaded: no NVIDIA driver here, and the simulator's folder is "
+               "not in "
                "LD_LIBRARY_PATH";
 #define X(name)                                                                                    \
     cu.name = (__typeof__(cu.name))dlsym(lib, TEXT(name));                                         \
     if (!cu.name) {                                                                                \
-        snprintf(missing, sizeof(missing), "libcuda.so.1 has no %s: a driver for CUDA 11.4 or newer is needed",   \
-                 TEXT(name));                                                                      \
+        snprintf(missing, sizeof(missing),                                                         \
+                 "libcuda.so.1 has no %s: a driver for CUDA 11.4 or newer is needed", TEXT(name)); \
         return missing;                                                                            \
     }
     DRIVER_FUNCTIONS(X)
@@ -54,6 +56,7 @@ const char *driver_error(CUresult result)
 
     cu.cuGetErrorName(result, &name);
     cu.cuGetErrorString(result, &words);
-    snprintf(text, sizeof(text), "%s: %s", name ? name : "unknown error", words ? words : "no text");
+    snprintf(text, sizeof(text), "%s: %s", name ? name : "unknown error",
+             words ? words : "no text");
     return text;
 }

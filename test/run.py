@@ -7,6 +7,7 @@ N passed, N failed[, N skipped]. The exit code is 1 when something failed. BUILD
 the environment. `run.py cpu WORD...` runs only tests with a WORD in their name, plain build only.
 """
 import os
+import shutil
 import sys
 import time
 
@@ -18,24 +19,31 @@ from harness.results import Results  # noqa: E402
 
 
 def cpu(results, words):
-    main = build.Build("plain", os.environ.get("BUILD", "build"))
+    main = build.Build(os.environ.get("BUILD", "build"))
     if not main.make_all(results):
         return
     units.run(main, results, words)
     e2e.run(main, results, words)
-    if not words:
-        units.run(build.Build("asan", main.dir + "/asan", sanitize=True), results, words)
+    if words:
+        return
+    units.run(build.Build(main.dir + "/asan", sanitize=True), results, words)
+    clang_name = "build with clang: no warning"
+    if shutil.which("clang"):
+        clang = build.Build(main.dir + "/clang", options=["CC=clang", "OPT=-O0", "HARDEN=", "WERROR=-Werror"])
+        clang.check_warnings(results, clang_name)
+    else:
+        results.skip(clang_name, "no clang here")
 
 
 def gpu(results, words):
-    main = build.Build("plain", os.environ.get("BUILD", "build"))
+    main = build.Build(os.environ.get("BUILD", "build"))
     if not main.is_complete() and not main.make_all(results):
         return
     scripts.run("test/gpu", main, results, words)
 
 
 def bench(results, words):
-    main = build.Build("plain", os.environ.get("BUILD", "build"))
+    main = build.Build(os.environ.get("BUILD", "build"))
     if main.make_all(results):
         scripts.run_benches(main, results, words)
 

@@ -9,15 +9,18 @@ SANITIZE = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined 
 
 
 class Build:
-    def __init__(self, name, folder, sanitize=False):
-        self.name = name
+    def __init__(self, folder, sanitize=False, options=()):
         self.dir = folder
         self.sanitize = sanitize
+        self.options = list(options)
         self.jobs = os.cpu_count() or 2
 
     def make(self, targets, keep_going=False, timeout=600):
         args = shlex.split(os.environ.get("MAKE", "make")) + ["--no-print-directory", "-j%d" % self.jobs]
         args += ["BUILD=" + self.dir, "CC=" + os.environ.get("CC", "cc")]
+        args += self.options
+        if os.environ.get("CI"):
+            args += ["WERROR=-Werror"]
         if self.sanitize:
             # _FORTIFY_SOURCE hides what ASan would see.
             args += ["OPT=" + SANITIZE, "HARDEN="]
@@ -32,6 +35,14 @@ class Build:
         if code != 0:
             results.fail("build", "make all: " + process.describe(code, 600), output)
         return code == 0
+
+    def check_warnings(self, results, name):
+        """Everything through another compiler, where any warning is a fault."""
+        code, output = self.make(["all", "units"], keep_going=True)
+        if code == 0:
+            results.ok(name)
+        else:
+            results.fail(name, process.describe(code, 600), output)
 
     def is_complete(self):
         return all(os.path.exists(os.path.join(self.dir, f))

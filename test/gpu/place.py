@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the GPU tests share: which machine this is, how a program is run on it, where results go."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "test"))
+from harness import process  # noqa: E402
+
+ONE_GPU_NCCL = 23003  # the first that allows several ranks on one GPU
+
+
+def default_nccl_home():
+    """Where a real NCCL lies when NCCL_HOME does not say it: torch's own, else the CUDA toolkit's."""
+    import glob
+    found = [d for p in sys.path for d in glob.glob(p + "/nvidia/nccl")] + [os.environ.get("CUDA_HOME", "/usr/local/cuda")]
+    return next((d for d in found if os.path.exists(d + "/lib/libnccl.so.2")), None)
+
+
+class Place:
+    """The machine. `layout` is "two GPUs" (one process each), "one GPU" (two ranks, threads of one process) or
+    "simulator"; every result says which."""
+
+    def __init__(self, simulate, budget_s):
+        self.build = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
+        self.out = os.path.abspath(os.environ.get("OUT", os.path.join(self.build, "gpu-out")))
+        os.makedirs(self.out, exist_ok=True)
+        self.tmp = tempfile.mkdtemp(prefix="ncclshim-gpu-")
+        self.server = os.path.join(self.build, "examples", "decode_server")
+        self.command = os.path.join(self.build, "ncclshim")
+        self.shim = os.path.join(self.build, "libncclshim.so")
+        self.start = time.monotonic()
+        self.budget_s = budget_s
+        self.log = open(os.path.join(self.out, "log.txt"), "w", encoding="utf-8")
+        self.results = []
+        self.env = {k: v for k, v in os.environ.items()
+                    if not k.startswith(("NCCLSHIM", "MAKE")) and k not in ("LD_PRELOAD",)}
+        self.env["NCCL_NVLS_ENABLE"] = "0"
+        self.nccl_lib = None
+        self.reason = ""
+        self.layout = self.find_layout(simulate)
+
+    def find_layout(self, simulate):
+        if simulate:
+            self.use_nccl(os.path.join(self.build, "fake"))
+            return "simulator"
+        home = os.environ.get("NCCL_HOME") or default_nccl_home()
+        if home:
+            self.use_nccl(os.path.join(home, "lib"))
+        code, out = self.run([self.server, "--probe"], 60)
+        match = re.search(r"gpus=(\d+) simulated=(\d) nccl=(\d+)", out)
+        if not match:
+            self.reason = "decode_server can't be started: " + (out.strip().splitlines() or ["no output"])[-1]
+            return None
+        self.gpus, self.nccl = int(match.group(1)), int(match.group(3))
+        if self.gpus >= 2:
+            return "two GPUs"
+        if self.gpus == 1 and self.nccl >= ONE_GPU_NCCL:
+            self.env["NCCL_MULTI_RANK_GPU_ENABLE"] = "1"
+            return "one GPU"
+        self.reason = ("one GPU, and NCCL %d is older than 2.30.3: NCCL_HOME=DIR names another" % self.nccl
+                       if self.gpus else "no GPU here")
+        return None
+
+    def use_nccl(self, folder):
+        self.nccl_lib = os.path.join(folder, "libnccl.so.2")
+        path = self.env.get("LD_LIBRARY_PATH")
+        self.env["LD_LIBRARY_PATH"] = folder + (":" + path if path else "")
+
+    def ranks(self):
+        return 2
+
+    def server_args(self, *more):
+        base = [self.server, "--ranks", "2"]
+        if self.layout == "one GPU":
+            base += ["--one-process", "--one-gpu"]
+        return base + [str(m) for m in more]
+
+    def left(self):
+        return self.budget_s - (time.monotonic() - self.start)
+
+    def run(self, args, limit_s, env=None):
+        """(exit code, output); `timeout` besides our own limit, output through a file, all of it logged."""
+        full = dict(self.env)
+        full.update(env or {})
+        args = ["timeout", "-k", "5", str(limit_s)] + [str(a) for a in args]
+        begin = time.monotonic()
+        code, output = process.run(args, limit_s + 15, full, cwd=self.tmp)
+        self.log.write("=== %s %s\n%s--- exit code %s, %.1f s\n" % (
+            " ".join("%s=%s" % i for i in sorted((env or {}).items())), " ".join(args), output[-200000:], code,
+            time.monotonic() - begin))
+        self.log.flush()
+        return code, output
+
+    def under_shim(self, name, profile, program, limit_s, env=None, options=()):
+        """`ncclshim run`; returns (exit code, output, run folder)."""
+        folder = os.path.join(self.tmp, name)
+        shutil.rmtree(folder, ignore_errors=True)
+        code, output = self.run([self.command, "run", "-p", profile, "-o", folder, *options, "--", *program],
+                                limit_s, env)
+        return code, output, folder
+
+    def report(self, folder):
+        """The parsed `report --json`; None when it failed (the log has its output)."""
+        path = folder + ".json"
+        with open(path, "wb") as out:
+            code = subprocess.run(["timeout", "-k", "5", "60", self.command, "report", "--json", folder], stdout=out,
+                                  stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=self.env, check=False).returncode
+        if code != 0:
+            self.log.write("=== report %s: exit code %s\n" % (folder, code))
+            return None
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        self.log.write("=== report %s\n%s\n" % (folder, text))
+        return json.loads(text)
+
+    # ---- results: printed as test/harness/scripts.py reads them --------------------------------
+
+    def verdict(self, name, right, why=""):
+        name = "%s [%s]" % (name, self.layout)
+        self.results.append({"name": name, "ok": bool(right), "why": "" if right else why})
+        print("ok %s" % name if right else "not ok %s: %s" % (name, why), flush=True)
+
+    def skip(self, name, why):
+        self.results.append({"name": name, "skipped": why})
+        print("skip %s: %s" % (name, why), flush=True)
+
+    def save(self, name, text):
+        with open(os.path.join(self.out, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def close(self):
+        self.log.close()
+        shutil.rmtree(self.tmp, ignore_errors=True)
+        return 1 if any(r.get("ok") is False for r in self.results) else 0
+
+
+def server_counts(output):
+    """What decode_server says it called, per rank."""
+    match = re.search(r"calls: (\d+) replays of (\d+) captured all-reduces of (\d+) bytes, (\d+) eager of (\d+) bytes, "
+                      r"(\d+) eager of (\d+) bytes", output)
+    if not match:
+        return None
+    keys = ("replays", "calls", "bytes", "prefill", "prefill_bytes", "eager", "eager_bytes")
+    return dict(zip(keys, map(int, match.groups())))
+
+
+def wall_us(output):
+    match = re.search(r"wall: ([0-9.]+) us a call", output)
+    return float(match.group(1)) if match else None
