@@ -10,7 +10,8 @@
 #include "shim/base/error.h"
 
 /* X(function, word, one line for the list of verbs) */
-#define NCCLSHIM_VERBS(X)
+#define NCCLSHIM_VERBS(X)                                                                         \
+    X(verb_report, "report", "what happened in a run: times, waiting, settings, what to look at")
 
 #define X(fn, word, line) int fn(int argc, char **argv);
 NCCLSHIM_VERBS(X)

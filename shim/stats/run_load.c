@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes of a run: which logs there are, and what each says of itself. */
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/base/paths.h"
+#include "shim/stats/histfile.h"
+#include "shim/stats/records.h"
+#include "shim/stats/run.h"
+
+static int no_memory(const char *path, struct error *e)
+{
+    return error_set(e, path, 0, "out of memory");
+}
+
+/* ---- one process ----------------------------------------------------------------------------- */
+
+static struct run_gpu *gpu_for_ring(struct run_process *p, uint32_t ring)
+{
+    struct run_gpu *more;
+
+    for (uint32_t i = 0; i < p->gpu_count; i++)
+        if (p->gpus[i].ring == ring)
+            return &p->gpus[i];
+    more = realloc(p->gpus, (p->gpu_count + 1) * sizeof(*more));
+    if (!more)
+        return NULL;
+    p->gpus = more;
+    more += p->gpu_count++;
+    memset(more, 0, sizeof(*more));
+    more->ring = ring;
+    more->gpu.stamp = UINT32_MAX; /* no GPU note yet */
+    return more;
+}
+
+static const void *note_body(const struct ncclshim_note *n, size_t bytes)
+{
+    return n->bytes >= sizeof(*n) + bytes ? n + 1 : NULL;
+}
+
+static int read_gpus(struct run_process *p)
+{
+    const struct ncclshim_note *n = NULL;
+    struct ncclshim_anchor anchor;
+    struct run_gpu *g;
+    const void *body;
+
+    while ((n = log_note_next(p->log, n))) {
+        size_t bytes = n->type == NCCLSHIM_NOTE_GPU ? sizeof(struct ncclshim_gpu) : sizeof(anchor);
+        if (n->type != NCCLSHIM_NOTE_GPU && n->type != NCCLSHIM_NOTE_ANCHOR)
+            continue;
+        if (!(body = note_body(n, bytes)))
+            continue;
+        if (!(g = gpu_for_ring(p, n->a)))
+            return -1;
+        if (n->type == NCCLSHIM_NOTE_GPU) {
+            memcpy(&g->gpu, body, sizeof(g->gpu));
+            log_note_text(n, sizeof(g->gpu), g->name, sizeof(g->name));
+        } else {
+            memcpy(&anchor, body, sizeof(anchor));
+            clock_add(&g->clock, &anchor);
+        }
+    }
+    return 0;
+}
+
+/* Statistics from the records themselves: a bare log, or only the calls since some time. */
+static int feed_records(struct run_process *p, uint64_t since_ns, struct error *e)
+{
+    const struct ncclshim_record *batch;
+    struct records *records;
+    uint32_t ring;
+    long n;
+    int rc = 0;
+
+    if (accum_init(&p->acc) < 0)
+        return no_memory(p->log->path, e);
+    if (records_open(p, &records, e) < 0)
+        return -1;
+    while (rc == 0 && (n = records_next(records, &batch, &ring, e)) != 0) {
+        long from = 0;
+        if (n < 0) {
+            rc = -1;
+            break;
+        }
+        while (since_ns && from < n && batch[from].start_ns < since_ns)
+            from++;
+        if (accum_feed(&p->acc, ring, batch + from, (size_t)(n - from), p->log->sites,
+                       p->log->site_count) < 0)
+            rc = no_memory(p->log->path, e);
+    }
+    records_losses(records, &p->acc.lost, &p->acc.torn);
+    records_close(records);
+    accum_finish(&p->acc);
+    p->whole = p->acc.lost == 0;
+    return rc;
+}
+
+static int load_process(struct run_process *p, const char *folder, const struct run_filter *f,
+                        struct error *e)
+{
+    char path[4096 + 256];
+
+    p->lives = log_writer_lives(p->log);
+    if (read_gpus(p) < 0)
+        return no_memory(p->log->path, e);
+    for (uint32_t i = 0; i < p->log->ring_count; i++) {
+        uint64_t total = 0;
+        if (ring_total(p->log, &p->log->rings[i], &total, e) < 0)
+            return -1;
+        p->written += total;
+    }
+    snprintf(path, sizeof(path), "%s/%s.records.zst", folder, p->name);
+    if (access(path, R_OK) == 0 && !(p->records_path = strdup(path)))
+        return no_memory(path, e);
+    snprintf(path, sizeof(path), "%s/%s.hist", folder, p->name);
+    if (f->since_ns || access(path, R_OK) != 0)
+        return feed_records(p, f->since_ns, e);
+    p->whole = true;
+    if (accum_init(&p->acc) < 0)
+        return no_memory(path, e);
+    return histfile_load(path, &p->acc, NULL, e);
+}
+
+static int add_log(struct run *r, const char *folder, const char *file, const struct run_filter *f,
+                   struct error *e)
+{
+    struct run_process *more = realloc(r->processes, (r->process_count + 1) * sizeof(*more));
+    struct run_process *p;
+    char path[4096 + 256];
+
+    if (!more)
+        return no_memory(file, e);
+    r->processes = more;
+    p = &more[r->process_count];
+    memset(p, 0, sizeof(*p));
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    if (log_open(path, &p->log, e) < 0)
+        return -1;
+    r->process_count++;
+    p->name = strdup(file);
+    if (!p->name)
+        return no_memory(path, e);
+    if (is_log_file_name(p->name))
+        p->name[strlen(p->name) - strlen(NCCLSHIM_LOG_SUFFIX)] = '\0';
+    return load_process(p, folder, f, e);
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static char *join_array(const json_t *array)
+{
+    size_t size = 1, i;
+    const json_t *item;
+    char *text, *at;
+
+    json_array_foreach(array, i, item)
+        size += strlen(json_string_value(item) ? json_string_value(item) : "") + 1;
+    at = text = malloc(size);
+    if (!text)
+        return NULL;
+    *at = '\0';
+    json_array_foreach(array, i, item)
+        at += sprintf(at, "%s%s", i ? " " : "", json_string_value(item) ? json_string_value(item) : "");
+    return text;
+}
+
+static char *copy_text(const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+
+    return s ? strdup(s) : NULL;
+}
+
+static int read_run_json(struct run *r, const char *folder, struct error *e)
+{
+    json_error_t je;
+    json_t *j, *v;
+    char path[4096 + 256];
+
+    snprintf(path, sizeof(path), "%s/run.json", folder);
+    if (access(path, R_OK) != 0)
+        return 0;
+    j = json_load_file(path, 0, &je);
+    if (!j)
+        return error_set(e, path, je.line, "not a run's description: %s", je.text);
+    if (json_is_array(json_object_get(j, "command")))
+        r->command = join_array(json_object_get(j, "command"));
+    r->profile = copy_text(j, "profile");
+    r->profile_path = copy_text(j, "profile_path");
+    r->started_ns = (uint64_t)json_integer_value(json_object_get(j, "started_ns"));
+    r->ended_ns = (uint64_t)json_integer_value(json_object_get(j, "ended_ns"));
+    if ((v = json_object_get(j, "exit_code")))
+        r->exit_code = (int)json_integer_value(v);
+    if ((v = json_object_get(j, "signal")) && json_is_integer(v))
+        r->signal = (int)json_integer_value(v);
+    r->simulated = json_is_true(json_object_get(j, "simulated"));
+    json_decref(j);
+    return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_logs(const char *folder, char ***names, size_t *count, struct error *e)
+{
+    DIR *d = opendir(folder);
+    struct dirent *entry;
+
+    *names = NULL;
+    *count = 0;
+    if (!d)
+        return error_set(e, folder, 0, "can't open the run: %s", strerror(errno));
+    while ((entry = readdir(d))) {
+        char **more;
+        if (!is_log_file_name(entry->d_name))
+            continue;
+        more = realloc(*names, (*count + 1) * sizeof(*more));
+        if (!more || !(more[*count] = strdup(entry->d_name))) {
+            if (more)
+                *names = more;
+            closedir(d);
+            return no_memory(folder, e);
+        }
+        *names = more;
+        ++*count;
+    }
+    closedir(d);
+    qsort(*names, *count, sizeof(**names), by_text);
+    return 0;
+}
+
+static int load_folder(struct run *r, const struct run_filter *f, struct error *e)
+{
+    char **names;
+    size_t count;
+    int rc = list_logs(r->path, &names, &count, e);
+
+    if (rc == 0)
+        rc = read_run_json(r, r->path, e);
+    if (rc == 0 && count == 0)
+        rc = error_set(e, r->path, 0,
+                       "holds no log (*" NCCLSHIM_LOG_SUFFIX "): no process of that run made an NCCL "
+                       "call under the shim, or this is not a run folder");
+    for (size_t i = 0; i < count; i++) {
+        if (rc == 0)
+            rc = add_log(r, r->path, names[i], f, e);
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+static int load_file(struct run *r, const struct run_filter *f, struct error *e)
+{
+    const char *slash = strrchr(r->path, '/');
+    char *folder = slash ? strndup(r->path, (size_t)(slash - r->path)) : strdup(".");
+    int rc;
+
+    if (!folder)
+        return no_memory(r->path, e);
+    rc = add_log(r, folder[0] ? folder : "/", slash ? slash + 1 : r->path, f, e);
+    free(folder);
+    return rc;
+}
+
+int run_load(struct run *r, const struct run_filter *f, struct error *e)
+{
+    struct stat st;
+
+    if (stat(r->path, &st) < 0)
+        return error_set(e, r->path, 0, "%s", strerror(errno));
+    return S_ISDIR(st.st_mode) ? load_folder(r, f, e) : load_file(r, f, e);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings asked and got: what stood in each process's environment and who put it there, what NCCL
+ * asked for, and where processes differ.
+ */
+#ifndef NCCLSHIM_STATS_SETTINGS_H
+#define NCCLSHIM_STATS_SETTINGS_H
+
+#include "shim/stats/run.h"
+
+enum setting_read {
+    SETTING_READ_UNKNOWN, /* this NCCL does not tell (no env plugin interface) */
+    SETTING_READ,         /* NCCL asked for it */
+    SETTING_NOT_READ,     /* NCCL asked for others, not for this one */
+};
+
+struct setting_value {
+    char *value;  /* NULL = not set in that process */
+    char *got;    /* what NCCL was answered, where it differs from value; else NULL */
+    uint8_t origin; /* enum ncclshim_origin */
+    bool lost;    /* the profile asked for another value and did not get its way */
+};
+
+struct setting {
+    char *name;
+    struct setting_value *by_process;
+    enum setting_read read;
+    bool differs; /* not the same in all processes */
+};
+
+struct settings {
+    struct setting *items; /* by name */
+    size_t count;
+    bool differ;           /* any of them differs, or the digests do */
+};
+
+/* 0, or -1 when memory is out. */
+int settings_gather(const struct run *r, struct settings *s);
+void settings_free(struct settings *s, const struct run *r);
+/* The value most processes have; NULL when most have none. */
+const struct setting_value *setting_usual(const struct setting *s, const struct run *r);
+const struct setting *setting_named(const struct settings *s, const char *name);
+/* "profile", "environment", ... */
+const char *origin_name(unsigned origin);
+
+#endif
