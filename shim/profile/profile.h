@@ -62,9 +62,27 @@ struct tune_rule {
     int channels;            /* 0 = NCCL's choice */
     uint64_t chunk_bytes;    /* 0 = NCCL's choice (tuner v6) */
     struct comm_condition when;
-    char *text; /* the rule as written */
+    char *label; /* NAME of [tune NAME]; "" for [tune] */
+    char *text;  /* the rule as written */
     struct place place;
 };
+
+/* Keys of [log]; bit n of log_options.set. */
+enum log_key {
+    LOG_KEY_SAMPLE,
+    LOG_KEY_CAPACITY,
+    LOG_KEY_MIN_BYTES,
+    LOG_KEY_EAGER,
+    LOG_KEY_CAPTURED,
+    LOG_KEY_OPS,
+    LOG_KEY_COUNT
+};
+#define LOG_SET_SAMPLE (1u << LOG_KEY_SAMPLE)
+#define LOG_SET_CAPACITY (1u << LOG_KEY_CAPACITY)
+#define LOG_SET_MIN_BYTES (1u << LOG_KEY_MIN_BYTES)
+#define LOG_SET_EAGER (1u << LOG_KEY_EAGER)
+#define LOG_SET_CAPTURED (1u << LOG_KEY_CAPTURED)
+#define LOG_SET_OPS (1u << LOG_KEY_OPS)
 
 struct log_options {
     uint32_t sample;    /* stamp one call in N; 1 = every call */
@@ -100,6 +118,14 @@ struct profile {
     size_t tune_count;
     struct log_options log;
     uint64_t digest; /* FNV-1a 64 of the bytes of the file and of all it inherits from */
+
+    /* For messages, `show` and `check`. */
+    char **allow_unknown; /* names that [env] may set though this table of variables lacks them */
+    size_t allow_unknown_count;
+    struct place nccl_place;
+    struct place log_places[LOG_KEY_COUNT];
+    char **files; /* all that were read, this one's first; what the places point to */
+    size_t files_count;
 };
 
 /*
@@ -108,6 +134,15 @@ struct profile {
  */
 int profile_load(const char *name_or_path, struct profile **out, struct error *e);
 void profile_free(struct profile *p);
+
+/*
+ * The same from bytes in memory, which `file` names in messages; what they inherit from is looked
+ * up as ever. bytes[size] must be readable and 0.
+ */
+int profile_parse(const char *bytes, size_t size, const char *file, struct profile **out,
+                  struct error *e);
+
+#define PROFILE_INHERIT_MAX 8 /* most profiles that one profile inherits from */
 
 /*
  * Folders in which names are looked up, in order: NCCLSHIM_PROFILE_PATH (colon list),
@@ -120,6 +155,20 @@ void profile_path_free(char **dirs);
 
 /* Path of a named profile in buf. 0, or -1 with *e filled (it lists the folders and the nearest name). */
 int profile_find(const char *name, char *buf, size_t size, struct error *e);
+
+/* One profile that a name can mean. */
+struct profile_entry {
+    char *name;
+    char *path;
+    bool shadowed; /* a folder earlier in the path has one of this name */
+};
+
+/*
+ * All profiles of the path, in its order and by name within a folder. 0, or -1 when memory is out.
+ * Free with profile_list_free.
+ */
+int profile_list(struct profile_entry **out, size_t *count);
+void profile_list_free(struct profile_entry *list, size_t count);
 
 /* What is known of a communicator when its settings are chosen. */
 struct comm_facts {

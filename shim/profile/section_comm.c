@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [comm] and [comm NAME]. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/names.h"
+#include "shim/profile/reader.h"
+
+struct field {
+    const char *key;
+    bool text;
+    int least, most;
+};
+
+#define FIELD_INT false
+#define FIELD_STR true
+static const struct field fields[CONFIG_FIELD_COUNT] = {
+#define X(sym, key, offset, since, kind, least, most, variable) {key, FIELD_##kind, least, most},
+    NCCLSHIM_CONFIG_FIELDS(X)
+#undef X
+};
+
+int section_comm_start(struct reader *r, int line)
+{
+    struct comm_section *s = ARRAY_ADD(r->p->comm, r->p->comm_count);
+
+    if (!s)
+        return reader_no_memory(r);
+    condition_any(&s->when);
+    s->label = strdup(r->label);
+    s->place = (struct place){r->file, line};
+    return s->label ? 0 : reader_no_memory(r);
+}
+
+static int refuse_key(struct reader *r, const char *key, int line)
+{
+    const char *words[CONFIG_FIELD_COUNT + 6] = {"ranks", "name", "parent", "nodes", "index"};
+    const char *near;
+
+    if (!strcmp(key, "blocking"))
+        return reader_error(r, line, "blocking is no setting: whether the program waits or polls "
+                                     "is its own choice");
+    if (!strcmp(key, "comm_name"))
+        return reader_error(r, line, "a communicator's name is the program's; `name` is the "
+                                     "condition on it");
+    for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
+        words[5 + i] = fields[i].key;
+    near = nearest_name(key, words);
+    return reader_error(r, line, "[comm] has no key '%s'%s%s%s", key, near ? "; did you mean '" : "",
+                        near ? near : "", near ? "'?" : "");
+}
+
+static int set_field(struct reader *r, struct comm_section *s, int n, const char *raw, int line)
+{
+    const struct field *f = &fields[n];
+    struct clean_value v;
+    int rc = reader_clean(r, f->key, raw, true, line, &v);
+
+    if (rc)
+        return rc > 0 ? 0 : rc;
+    s->set |= 1u << n;
+    s->places[n] = (struct place){r->file, line};
+    if (f->text) {
+        s->text[n] = v.text;
+        return *v.text ? 0 : reader_error(r, line, "%s is empty; leave the line out", f->key);
+    }
+    if (value_int(v.text, f->least, f->most, &s->number[n]))
+        rc = reader_error(r, line, "%s = %s: write a number from %d to %d", f->key, v.text,
+                          f->least, f->most);
+    free(v.text);
+    return rc;
+}
+
+int section_comm_key(struct reader *r, const char *key, const char *raw, int line)
+{
+    struct comm_section *s = &r->p->comm[r->p->comm_count - 1];
+    int rc;
+
+    if (!strncmp(key, "NCCL_", 5))
+        return env_setting_add(r, &s->env, &s->env_count, key, raw, line);
+    for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
+        if (!strcmp(key, fields[i].key))
+            return set_field(r, s, i, raw, line);
+    if (*s->label) {
+        rc = condition_key(r, &s->when, key, raw, line);
+        return rc == 1 ? refuse_key(r, key, line) : rc;
+    }
+    if (!strcmp(key, "ranks") || !strcmp(key, "name") || !strcmp(key, "parent") ||
+        !strcmp(key, "nodes") || !strcmp(key, "index"))
+        return reader_error(r, line, "%s is a condition, and [comm] is for all communicators; "
+                                     "start a section with a name: [comm small]", key);
+    return refuse_key(r, key, line);
+}
+
+int section_comm_end(struct reader *r)
+{
+    const struct comm_section *s = &r->p->comm[r->p->comm_count - 1];
+
+    if (!*s->label)
+        return 0;
+    if (!r->conditions)
+        return reader_error(r, s->place.line, "[comm %s] has no condition (ranks, name, parent, "
+                                              "nodes, index); what is for all communicators "
+                                              "stands in [comm]", s->label);
+    for (const struct comm_section *o = r->p->comm; o < s; o++)
+        if (*o->label && condition_covers(&o->when, &s->when))
+            return reader_error(r, s->place.line, "[comm %s] is never used: [comm %s] in line %d "
+                                                  "takes every communicator that it could; put "
+                                                  "the narrower one first",
+                                s->label, o->label, o->place.line);
+    return 0;
+}
