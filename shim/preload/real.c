@@ -226,6 +226,11 @@ int lib_number(const struct nccl_lib *lib)
     return (int)(lib - libs);
 }
 
+struct nccl_lib *lib_by_number(int n)
+{
+    return &libs[n];
+}
+
 const char *lib_path(const struct nccl_lib *lib)
 {
     struct link_map *map = atomic_load_explicit(&lib->map, memory_order_acquire);

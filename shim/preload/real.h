@@ -43,6 +43,7 @@ void *lib_fn(struct nccl_lib *lib, enum nccl_fn fn);
 int lib_version(struct nccl_lib *lib);
 
 int lib_number(const struct nccl_lib *lib);
+struct nccl_lib *lib_by_number(int n);
 const char *lib_path(const struct nccl_lib *lib);
 
 /* Number of a function by its whole name ("ncclAllReduce"), or -1; and back. */
