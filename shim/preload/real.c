@@ -226,6 +226,12 @@ int lib_number(const struct nccl_lib *lib)
     return (int)(lib - libs);
 }
 
+void libs_forget_notes(void)
+{
+    for (int i = 0; i < LIB_MAX; i++)
+        atomic_store(&libs[i].noted, 0);
+}
+
 struct nccl_lib *lib_by_number(int n)
 {
     return &libs[n];

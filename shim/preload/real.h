@@ -44,6 +44,9 @@ int lib_version(struct nccl_lib *lib);
 
 int lib_number(const struct nccl_lib *lib);
 struct nccl_lib *lib_by_number(int n);
+/* A forked child has a log of its own, in which no copy is told of yet. */
+void libs_forget_notes(void);
+
 const char *lib_path(const struct nccl_lib *lib);
 
 /* Number of a function by its whole name ("ncclAllReduce"), or -1; and back. */

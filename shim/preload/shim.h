@@ -32,6 +32,12 @@ struct log_writer *shim_log(void);
 /* The log if it is open by now; never opens it. */
 struct log_writer *shim_log_if_open(void);
 
+/* Called once when the log has been opened; the plugin room sets it before the constructor runs. */
+extern void (*shim_on_log_open)(struct log_writer *log);
+
+/* Counts wrapped calls into NCCL that are not NCCL's own; for the self-check at exit. */
+extern _Atomic int shim_was_called;
+
 /* true in the wrappers' own calls into NCCL: what NCCL calls of itself is not the program's. */
 extern __thread unsigned shim_inside __attribute__((tls_model("initial-exec")));
 
