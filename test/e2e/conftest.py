@@ -13,11 +13,16 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test"))
+
+from harness import reports  # noqa: E402
+
 TEST_LIMIT_S = 90
 
 
@@ -84,6 +89,10 @@ class Box:
         done = self.cli(verb, "--json", *args, **kwargs)
         assert done.code == 0, done
         return json.loads(done.out)
+
+    def calls(self, run):
+        """{(captured, bytes): timed all-reduces of all ranks} of a run folder, by the report."""
+        return reports.calls(self.json("report", run))
 
     def preload(self, *args, env=None, **kwargs):
         """Any program with the shim in front, without `ncclshim run`."""

@@ -13,7 +13,7 @@ import re
 import statistics
 
 from place import ROOT, server_counts, wall_us
-from reports import all_reduces, summary
+from harness.reports import all_reduces, summary
 
 PROFILES = ("none", "fewer-channels", "sixteen-channels", "decode-graph")
 WAYS = ("bare", "off", "stamps")

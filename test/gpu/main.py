@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from costs import Costs  # noqa: E402
 from place import ROOT, Place, server_counts  # noqa: E402
-from reports import all_reduces, comm_count, is_closed, summary  # noqa: E402
+from harness.reports import all_reduces, comm_ranks, is_closed, summary  # noqa: E402
 
 
 def both_ways(place):
@@ -39,7 +39,7 @@ def both_ways(place):
         captured = summary(all_reduces(report, captured=True))
         eager = summary(all_reduces(report, captured=False))
         wanted = (2 * 10 * 122, 2 * (20 + 20), 4)
-        got = (captured["timed"], eager["timed"], comm_count(report))
+        got = (captured["timed"], eager["timed"], comm_ranks(report))
         place.verdict(title + ": both communicators and all calls", got == wanted and output.count("OK ") == 2,
                       "captured, eager, communicators (each rank's): %s instead of %s" % (got, wanted))
 
