@@ -34,4 +34,10 @@ CUresult fakecuda_launch(CUstream stream, const char *name, fakecuda_kernel_fn f
 /* Count of calls of one driver function since the process started; 0 for a name never called. */
 uint64_t fakecuda_calls(const char *function);
 
+/* How often a kernel let its dependents start early (griddepcontrol.launch_dependents). */
+uint64_t fakecuda_early_releases(void);
+
+/* Set the value of a conditional handle, as a kernel does by cudaGraphSetConditional. */
+void fakecuda_set_conditional(uint64_t handle, unsigned value);
+
 #endif
