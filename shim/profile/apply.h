@@ -29,22 +29,23 @@ enum env_action {
 
 struct env_plan_entry {
     const char *name;
-    const char *value;  /* what the profile asks for; with ENV_SET and no setting, the user's value
-                           that a parent's override had replaced; NULL with ENV_UNSET */
-    const char *old;    /* the user's own value, NULL = had none (what a parent's constructor set
-                           is not the user's) */
-    int origin;         /* enum ncclshim_origin of what is in force afterwards: USER, PROFILE or
-                           OVERRIDE */
+    const char *value; /* what the profile asks for; with ENV_SET and no setting, the user's value
+                          that a parent's override had replaced; NULL with ENV_UNSET */
+    const char *old;   /* the user's own value, NULL = had none (what a parent's constructor set
+                          is not the user's) */
+    int origin;        /* enum ncclshim_origin of what is in force afterwards: USER, PROFILE or
+                          OVERRIDE */
     enum env_action action;
-    bool set;           /* action == ENV_SET */
+    bool set;                          /* action == ENV_SET */
     const struct env_setting *setting; /* the line of the profile; NULL where it has none */
 };
 
 struct env_plan {
-    struct env_plan_entry *entries; /* the profile's settings in its order, then what to take back */
+    struct env_plan_entry
+        *entries; /* the profile's settings in its order, then what to take back */
     size_t count;
-    char *mark;     /* new value of PROFILE_MARK_VARIABLE; NULL = unsetenv it */
-    char *storage;  /* private: texts that `old` and `name` point to */
+    char *mark;    /* new value of PROFILE_MARK_VARIABLE; NULL = unsetenv it */
+    char *storage; /* private: texts that `old` and `name` point to */
 };
 
 /*

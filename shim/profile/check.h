@@ -13,10 +13,10 @@
 #include "shim/profile/profile.h"
 
 /* X(symbol, text) from the least to the worst */
-#define NCCLSHIM_SEVERITIES(X)                                                                     \
-    X(HINT, "hint")     /* good to know */                                                         \
-    X(WARN, "warn")     /* a setting without the effect that one would expect */                   \
-    X(DANGER, "danger") /* possible wrong data, hang or crash */                                   \
+#define NCCLSHIM_SEVERITIES(X)                                                   \
+    X(HINT, "hint")     /* good to know */                                       \
+    X(WARN, "warn")     /* a setting without the effect that one would expect */ \
+    X(DANGER, "danger") /* possible wrong data, hang or crash */                 \
     X(ERROR, "error")   /* NCCL would refuse it, or do what the profile does not say */
 
 enum severity {
@@ -27,14 +27,14 @@ enum severity {
 
 struct finding {
     enum severity severity;
-    bool allowed;       /* a danger that the profile accepts (allow_unsafe) */
-    char *subject;      /* the variable, key or rule; "" when it is about the file */
-    char *section;      /* label of the [comm NAME] or [tune NAME] section; "" = none */
-    char *file;         /* "" when it stands in no file */
+    bool allowed;  /* a danger that the profile accepts (allow_unsafe) */
+    char *subject; /* the variable, key or rule; "" when it is about the file */
+    char *section; /* label of the [comm NAME] or [tune NAME] section; "" = none */
+    char *file;    /* "" when it stands in no file */
     int line;
-    int origin;         /* enum ncclshim_origin of the setting */
+    int origin; /* enum ncclshim_origin of the setting */
     char *reason;
-    char *advice;       /* what to do; "" where the reason says it */
+    char *advice; /* what to do; "" where the reason says it */
 };
 
 struct findings {
@@ -49,21 +49,25 @@ struct setting {
     const char *value;
     int origin; /* enum ncclshim_origin */
     struct place place;
-    bool profile_lost; /* the profile asks otherwise; the user's value is kept */
+    bool profile_lost;               /* the profile asks otherwise; the user's value is kept */
     const struct env_setting *asked; /* the profile's line, NULL = it says nothing */
 };
 
 struct settings {
     struct setting *list;
     size_t count;
+    struct env_plan *plan; /* private: what some of the list points into */
+    char **names;          /* private */
+    size_t names_count;
 };
 
 struct conf_files; /* conf.h */
+struct env_plan;   /* apply.h */
 
 /*
- * The merged environment: `env` (environ array; NULL = look at the profile alone), the profile, then
- * what NCCL's own files add (`conf`, may be NULL). Everything points into its sources. 0, or -1
- * when memory is out. Free with settings_free.
+ * The merged environment: `env` (environ array; NULL = look at the profile alone), the profile,
+ * then what NCCL's own files add (`conf`, may be NULL). Everything points into its sources. 0, or
+ * -1 when memory is out. Free with settings_free.
  */
 int settings_merge(const struct profile *p, char *const *env, const struct conf_files *conf,
                    struct settings *out);

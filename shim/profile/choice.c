@@ -8,7 +8,7 @@
 const int choice_ops[CHOICE_OPS] = {OP_BROADCAST, OP_REDUCE, OP_ALL_GATHER, OP_REDUCE_SCATTER,
                                     OP_ALL_REDUCE};
 
-static const char *const nccl_ops[CHOICE_OPS + 1] = {"Broadcast", "Reduce", "AllGather",
+static const char *const nccl_ops[CHOICE_OPS + 1] = {"Broadcast",     "Reduce",    "AllGather",
                                                      "ReduceScatter", "AllReduce", NULL};
 static const char *const nccl_algos[] = {
 #define X(sym, num, text, nccl) nccl,
@@ -106,9 +106,9 @@ static int read_entry(const struct reading *r, const char *c, const char *end, u
     if (c == end)
         return refuse(r, c, 0, "an empty entry", NULL);
     if (!colon && c != r->value)
-        return refuse(r, c, (size_t)(end - c),
-                      "every entry but the first needs an operation in front (allreduce:...), not so",
-                      NULL);
+        return refuse(
+            r, c, (size_t)(end - c),
+            "every entry but the first needs an operation in front (allreduce:...), not so", NULL);
     if (colon) {
         op = index_of(nccl_ops, c, (size_t)(colon - c));
         if (op < 0)

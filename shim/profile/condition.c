@@ -51,8 +51,9 @@ static int read_range(struct reader *r, const char *key, const char *text, int l
     int least = !strcmp(key, "index") ? 0 : 1;
 
     if (value_range(text, least, min, max))
-        return reader_error(r, line, "%s = %s: write a number (8), a range (2-8) or an open one "
-                                     "(4-), from %d on",
+        return reader_error(r, line,
+                            "%s = %s: write a number (8), a range (2-8) or an open one "
+                            "(4-), from %d on",
                             key, text, least);
     /* All there are: as if nothing were said. */
     if (*min == least && *max == INT_MAX)

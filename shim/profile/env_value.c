@@ -112,8 +112,9 @@ static int convert_number(const struct conversion *c)
     int bad = read_number(c->text, c->v->type == VAR_BYTES, &n);
 
     if (bad == 2)
-        return refuse(c, "NCCL would read %lld: K, M and G are for sizes in bytes, and this is "
-                         "none; write the plain number",
+        return refuse(c,
+                      "NCCL would read %lld: K, M and G are for sizes in bytes, and this is "
+                      "none; write the plain number",
                       as_nccl(c->text));
     if (bad)
         return no_number(c);
@@ -153,8 +154,9 @@ static int convert_level(const struct conversion *c)
     if (c->text[0] >= '0' && c->text[0] <= '5' && !c->text[1])
         return keep(c, c->text);
     near = nearest_name(c->text, names);
-    return refuse(c, "'%.40s' is no distance, NCCL would take it for unset; write one of LOC NVL "
-                     "NVB C2C PIX PXB P2C PXN PHB SYS%s%s",
+    return refuse(c,
+                  "'%.40s' is no distance, NCCL would take it for unset; write one of LOC NVL "
+                  "NVB C2C PIX PXB P2C PXN PHB SYS%s%s",
                   c->text, near ? "; nearest: " : "", near ? near : "");
 }
 
@@ -177,8 +179,9 @@ static int convert_choice(const struct conversion *c)
 
 static int convert_subsys(const struct conversion *c)
 {
-    static const char words[] = "INIT|COLL|P2P|SHM|NET|GRAPH|TUNING|ENV|ALLOC|ALLOC_HOST|CALL|PROXY|"
-                                "NVLS|BOOTSTRAP|REG|PROFILE|RAS|DESTROY|ALL";
+    static const char words[] =
+        "INIT|COLL|P2P|SHM|NET|GRAPH|TUNING|ENV|ALLOC|ALLOC_HOST|CALL|PROXY|"
+        "NVLS|BOOTSTRAP|REG|PROFILE|RAS|DESTROY|ALL";
     char *value = strdup(c->text);
 
     if (!value)

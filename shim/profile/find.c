@@ -67,7 +67,7 @@ static int in_main_program(struct dl_phdr_info *info, size_t size, void *user)
 static int own_path(char *buf)
 {
     Dl_info info;
-    ElfW(Addr) here = (ElfW(Addr))&own_path;
+    ElfW(Addr) here = (ElfW(Addr)) & own_path;
     ssize_t n;
 
     if (dl_iterate_phdr(in_main_program, &here) == 1) {
@@ -197,7 +197,8 @@ static int not_found(const char *name, char **dirs, struct error *e)
     const char *near = NULL;
 
     for (char **d = dirs; *d && used < sizeof(looked); d++)
-        used += (size_t)snprintf(looked + used, sizeof(looked) - used, "%s%s", used ? ", " : "", *d);
+        used +=
+            (size_t)snprintf(looked + used, sizeof(looked) - used, "%s%s", used ? ", " : "", *d);
     if (!profile_list(&list, &count)) {
         const char **names = calloc(count + 2, sizeof(*names));
         for (size_t i = 0; names && i < count; i++)

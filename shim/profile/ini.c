@@ -14,7 +14,8 @@ struct walk {
     bool stopped;
 };
 
-/* Debian's inih takes its options from variables of its own (those of a static copy: ours alone). */
+/* Debian's inih takes its options from variables of its own (those of a static copy: ours alone).
+ */
 static void set_options(void)
 {
     ini_use_stack = false;
@@ -76,7 +77,6 @@ static int key_event(void *user, const char *section, const char *key, const cha
         w->stopped = true;
     return !w->stopped;
 }
-
 
 int ini_walk(const char *bytes, size_t size, const struct ini_events *events)
 {

@@ -13,9 +13,9 @@
 #define NONE NCCL_VAR_NO_AUTO
 
 static const struct nccl_var vars[] = {
-#define V(name, type, when, first, last, least, most, automatic, standard, words, note)            \
-    {"NCCL_" #name, VAR_##type, READ_##when, first, last,                                          \
-     least,         most,       automatic,   standard, words, note},
+#define V(name, type, when, first, last, least, most, automatic, standard, words, note) \
+    {"NCCL_" #name, VAR_##type, READ_##when, first, last, least,                        \
+     most,          automatic,  standard,    words, note},
     NCCLSHIM_NCCL_VARS_CORE(V) NCCLSHIM_NCCL_VARS_NET(V)
 #undef V
 };

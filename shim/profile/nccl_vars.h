@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What NCCL makes of its environment: every NCCL_ variable that a release from 2.8.3 to 2.32.3 reads,
- * with its type, its range, when it is read, and what becomes of a bad value. Sources: NCCL's own
- * sources up to 2.30.7 (a test compares the names with the strings of the libraries at hand); what
- * came after is known from the strings of 2.31.2 and 2.32.3 alone, and has type ANY.
+ * What NCCL makes of its environment: every NCCL_ variable that a release from 2.8.3 to 2.32.3
+ * reads, with its type, its range, when it is read, and what becomes of a bad value. Sources:
+ * NCCL's own sources up to 2.30.7 (a test compares the names with the strings of the libraries at
+ * hand); what came after is known from the strings of 2.31.2 and 2.32.3 alone, and has type ANY.
  *
  * NCCL itself says nothing about an unknown name, a word where it wants a number (read as 0), or
  * text behind the digits ("8M" is 8). This table is there so that we can.
@@ -16,33 +16,33 @@
 #include <stdint.h>
 
 /* X(symbol, what it holds, how NCCL reads it) */
-#define NCCLSHIM_VAR_TYPES(X)                                                                      \
-    X(BOOL, "0 or 1", "a number")                                                                  \
-    X(INT, "number", "a number")                                                                   \
-    X(BYTES, "bytes", "a number of bytes; no K, M, G")                                             \
-    X(WORD, "word", "a word, letters in any case")                                                 \
-    X(LEVEL, "distance", "LOC, NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS, or an old number")     \
-    X(ALGO, "algorithms", "[operation:][^]algorithm,... joined by ;")                              \
-    X(PROTO, "protocols", "[operation:][^]protocol,... joined by ;")                               \
-    X(SUBSYS, "subsystems", "[^]subsystem,...")                                                    \
-    X(CTA_POLICY, "policy", "a number or words joined by |")                                       \
-    X(NETDEVS, "policy", "AUTO, ALL or MAX:n")                                                     \
-    X(THRESHOLDS, "numbers", "up to six numbers with blanks between them")                         \
-    X(LIST, "list", "text with commas, as it is")                                                  \
-    X(PATH, "file", "text, as it is")                                                              \
-    X(PLUGIN, "plugin", "none, a path, a library's name, or NAME of libnccl-...-NAME.so")          \
-    X(TEXT, "text", "text, as it is")                                                              \
+#define NCCLSHIM_VAR_TYPES(X)                                                                  \
+    X(BOOL, "0 or 1", "a number")                                                              \
+    X(INT, "number", "a number")                                                               \
+    X(BYTES, "bytes", "a number of bytes; no K, M, G")                                         \
+    X(WORD, "word", "a word, letters in any case")                                             \
+    X(LEVEL, "distance", "LOC, NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS, or an old number") \
+    X(ALGO, "algorithms", "[operation:][^]algorithm,... joined by ;")                          \
+    X(PROTO, "protocols", "[operation:][^]protocol,... joined by ;")                           \
+    X(SUBSYS, "subsystems", "[^]subsystem,...")                                                \
+    X(CTA_POLICY, "policy", "a number or words joined by |")                                   \
+    X(NETDEVS, "policy", "AUTO, ALL or MAX:n")                                                 \
+    X(THRESHOLDS, "numbers", "up to six numbers with blanks between them")                     \
+    X(LIST, "list", "text with commas, as it is")                                              \
+    X(PATH, "file", "text, as it is")                                                          \
+    X(PLUGIN, "plugin", "none, a path, a library's name, or NAME of libnccl-...-NAME.so")      \
+    X(TEXT, "text", "text, as it is")                                                          \
     X(ANY, "", "not known")
 
 /* X(symbol, when NCCL reads it, what a change between two communicators does) */
-#define NCCLSHIM_VAR_CLASSES(X)                                                                    \
-    X(RAW, "once, before everything", "nothing")                                                   \
-    X(DEBUG, "at the first message", "nothing")                                                    \
-    X(PARAM, "once, at first use", "nothing; from 2.29.7 with NCCL_NO_CACHE")                      \
-    X(ONCE, "once, at first use", "nothing")                                                       \
-    X(COMM, "by each communicator", "holds for communicators made afterwards")                     \
-    X(LAST, "by each communicator", "holds for all communicators of the process")                  \
-    X(LOADED, "until it is loaded", "nothing once a load succeeded or failed")                     \
+#define NCCLSHIM_VAR_CLASSES(X)                                                   \
+    X(RAW, "once, before everything", "nothing")                                  \
+    X(DEBUG, "at the first message", "nothing")                                   \
+    X(PARAM, "once, at first use", "nothing; from 2.29.7 with NCCL_NO_CACHE")     \
+    X(ONCE, "once, at first use", "nothing")                                      \
+    X(COMM, "by each communicator", "holds for communicators made afterwards")    \
+    X(LAST, "by each communicator", "holds for all communicators of the process") \
+    X(LOADED, "until it is loaded", "nothing once a load succeeded or failed")    \
     X(EACH, "at each use", "holds at once")
 
 enum nccl_var_type {
@@ -57,7 +57,7 @@ enum nccl_var_class {
 #undef X
 };
 
-#define NCCL_VERSION_NOW 0       /* `last`: the newest known release still has it */
+#define NCCL_VERSION_NOW 0        /* `last`: the newest known release still has it */
 #define NCCL_VERSION_NEWEST 23203 /* newest release whose names are known */
 #define NCCL_VAR_NO_AUTO INT64_MIN
 
@@ -65,9 +65,9 @@ struct nccl_var {
     const char *name; /* with NCCL_ */
     enum nccl_var_type type;
     enum nccl_var_class when;
-    int first;      /* version code of the first release seen with it; 0 = 2.8.3 or older */
-    int last;       /* of the last release that has it; NCCL_VERSION_NOW */
-    int64_t least;  /* BOOL, INT, BYTES: inclusive range that means what it says */
+    int first;     /* version code of the first release seen with it; 0 = 2.8.3 or older */
+    int last;      /* of the last release that has it; NCCL_VERSION_NOW */
+    int64_t least; /* BOOL, INT, BYTES: inclusive range that means what it says */
     int64_t most;
     int64_t automatic;    /* value outside the range that means NCCL's own choice */
     const char *standard; /* default, in words where it is no plain value; "" = not known */

@@ -10,12 +10,12 @@
 #include "shim/profile/value.h"
 
 /* X(symbol, header, may have a label) */
-#define NCCLSHIM_PROFILE_SECTIONS(X)                                                               \
-    X(PROFILE, "profile", false)                                                                   \
-    X(ENV, "env", false)                                                                           \
-    X(OVERRIDE, "env override", false)                                                             \
-    X(COMM, "comm", true)                                                                          \
-    X(TUNE, "tune", true)                                                                          \
+#define NCCLSHIM_PROFILE_SECTIONS(X)   \
+    X(PROFILE, "profile", false)       \
+    X(ENV, "env", false)               \
+    X(OVERRIDE, "env override", false) \
+    X(COMM, "comm", true)              \
+    X(TUNE, "tune", true)              \
     X(LOG, "log", false)
 
 enum section_kind {
@@ -43,10 +43,10 @@ struct reader {
     void *user;
 
     enum section_kind kind;
-    int section;      /* counts the headers from 1 */
+    int section; /* counts the headers from 1 */
     int section_line;
-    char label[64];   /* NAME of [comm NAME], [tune NAME] */
-    int conditions;   /* lines of this section that are conditions */
+    char label[64];             /* NAME of [comm NAME], [tune NAME] */
+    int conditions;             /* lines of this section that are conditions */
     struct comm_condition when; /* of the [tune NAME] that is being read */
     size_t tune_first;          /* index of its first rule */
 

@@ -39,16 +39,18 @@ static int refuse_key(struct reader *r, const char *key, int line)
     const char *near;
 
     if (!strcmp(key, "blocking"))
-        return reader_error(r, line, "blocking is no setting: whether the program waits or polls "
-                                     "is its own choice");
+        return reader_error(r, line,
+                            "blocking is no setting: whether the program waits or polls "
+                            "is its own choice");
     if (!strcmp(key, "comm_name"))
-        return reader_error(r, line, "a communicator's name is the program's; `name` is the "
-                                     "condition on it");
+        return reader_error(r, line,
+                            "a communicator's name is the program's; `name` is the "
+                            "condition on it");
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
         words[5 + i] = fields[i].key;
     near = nearest_name(key, words);
-    return reader_error(r, line, "[comm] has no key '%s'%s%s%s", key, near ? "; did you mean '" : "",
-                        near ? near : "", near ? "'?" : "");
+    return reader_error(r, line, "[comm] has no key '%s'%s%s%s", key,
+                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static int set_field(struct reader *r, struct comm_section *s, int n, const char *raw, int line)
@@ -88,8 +90,10 @@ int section_comm_key(struct reader *r, const char *key, const char *raw, int lin
     }
     if (!strcmp(key, "ranks") || !strcmp(key, "name") || !strcmp(key, "parent") ||
         !strcmp(key, "nodes") || !strcmp(key, "index"))
-        return reader_error(r, line, "%s is a condition, and [comm] is for all communicators; "
-                                     "start a section with a name: [comm small]", key);
+        return reader_error(r, line,
+                            "%s is a condition, and [comm] is for all communicators; "
+                            "start a section with a name: [comm small]",
+                            key);
     return refuse_key(r, key, line);
 }
 
@@ -100,14 +104,17 @@ int section_comm_end(struct reader *r)
     if (!*s->label)
         return 0;
     if (!r->conditions)
-        return reader_error(r, s->place.line, "[comm %s] has no condition (ranks, name, parent, "
-                                              "nodes, index); what is for all communicators "
-                                              "stands in [comm]", s->label);
+        return reader_error(r, s->place.line,
+                            "[comm %s] has no condition (ranks, name, parent, "
+                            "nodes, index); what is for all communicators "
+                            "stands in [comm]",
+                            s->label);
     for (const struct comm_section *o = r->p->comm; o < s; o++)
         if (*o->label && condition_covers(&o->when, &s->when))
-            return reader_error(r, s->place.line, "[comm %s] is never used: [comm %s] in line %d "
-                                                  "takes every communicator that it could; put "
-                                                  "the narrower one first",
+            return reader_error(r, s->place.line,
+                                "[comm %s] is never used: [comm %s] in line %d "
+                                "takes every communicator that it could; put "
+                                "the narrower one first",
                                 s->label, o->label, o->place.line);
     return 0;
 }

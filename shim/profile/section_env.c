@@ -39,19 +39,25 @@ static int refuse_name(struct reader *r, const struct env_setting *s)
 {
     const char *near = nccl_var_nearest(s->name);
 
-    if (!strncmp(s->name, "LD_", 3) || !strcmp(s->name, "PATH") || !strncmp(s->name, "NCCLSHIM_", 9))
-        return reader_error(r, s->place.line, "%s is never a profile's to set; set it where the "
-                                              "server is started", s->name);
+    if (!strncmp(s->name, "LD_", 3) || !strcmp(s->name, "PATH") ||
+        !strncmp(s->name, "NCCLSHIM_", 9))
+        return reader_error(r, s->place.line,
+                            "%s is never a profile's to set; set it where the "
+                            "server is started",
+                            s->name);
     if (near)
-        return reader_error(r, s->place.line, "no NCCL reads '%s'; did you mean '%s'? (If it is "
-                                              "meant: allow_unknown = %s in [profile])",
+        return reader_error(r, s->place.line,
+                            "no NCCL reads '%s'; did you mean '%s'? (If it is "
+                            "meant: allow_unknown = %s in [profile])",
                             s->name, near, s->name);
     if (!strncmp(s->name, "NCCL_", 5))
-        return reader_error(r, s->place.line, "no NCCL reads '%s'; if a newer one or a plugin "
-                                              "does, write allow_unknown = %s in [profile]",
+        return reader_error(r, s->place.line,
+                            "no NCCL reads '%s'; if a newer one or a plugin "
+                            "does, write allow_unknown = %s in [profile]",
                             s->name, s->name);
-    return reader_error(r, s->place.line, "'%s' is no NCCL variable; if it is meant, write "
-                                          "allow_unknown = %s in [profile]",
+    return reader_error(r, s->place.line,
+                        "'%s' is no NCCL variable; if it is meant, write "
+                        "allow_unknown = %s in [profile]",
                         s->name, s->name);
 }
 
@@ -61,9 +67,10 @@ static int judge_unknown(struct reader *r, struct env_setting *s, const struct c
     if (!allowed_unknown(r->p, s->name))
         return refuse_name(r, s);
     if (!v->quoted && (strstr(v->text, " ;") || strstr(v->text, " #")))
-        return reader_error(r, s->place.line, "%s: is what follows the blank a comment? In this "
-                                              "section a comment stands on a line of its own; "
-                                              "quote the value if it belongs to it",
+        return reader_error(r, s->place.line,
+                            "%s: is what follows the blank a comment? In this "
+                            "section a comment stands on a line of its own; "
+                            "quote the value if it belongs to it",
                             s->name);
     s->value = strdup(v->text);
     return s->value ? 0 : reader_no_memory(r);
@@ -79,8 +86,10 @@ static int judge(struct reader *r, struct env_setting *s, bool in_comm)
     if (rc)
         return rc > 0 ? 0 : rc;
     if (in_comm && var && !nccl_var_per_comm(var))
-        rc = reader_error(r, s->place.line, "%s is read %s, not for each communicator; it belongs "
-                                            "in [env]", s->name, nccl_var_when_text(var));
+        rc = reader_error(r, s->place.line,
+                          "%s is read %s, not for each communicator; it belongs "
+                          "in [env]",
+                          s->name, nccl_var_when_text(var));
     else if (in_comm && !var)
         rc = refuse_name(r, s);
     else if (!var)

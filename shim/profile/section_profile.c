@@ -41,8 +41,10 @@ static int allow_one(struct reader *r, const char *name, int line)
     char **slot;
 
     if (!is_variable_name(name))
-        return reader_error(r, line, "allow_unknown: '%s' is no name of a variable; write NAME or "
-                                     "NAME, NAME", name);
+        return reader_error(r, line,
+                            "allow_unknown: '%s' is no name of a variable; write NAME or "
+                            "NAME, NAME",
+                            name);
     if (never_ours(name))
         return reader_error(r, line, "allow_unknown: %s is never a profile's to set", name);
     slot = ARRAY_ADD(r->p->allow_unknown, r->p->allow_unknown_count);
@@ -86,7 +88,7 @@ static int set_nccl(struct reader *r, const char *text, int line)
 
 static int profile_value(struct reader *r, const char *key, struct clean_value *v, int line)
 {
-    static const char *const keys[] = {"description", "inherit",       "nccl",
+    static const char *const keys[] = {"description",  "inherit",       "nccl",
                                        "allow_unsafe", "allow_unknown", NULL};
     char near[80];
 
@@ -136,8 +138,10 @@ static int set_ops(struct reader *r, char *text, int line)
             *comma++ = '\0';
         op = op_parse(c);
         if (op < 0)
-            return reader_error(r, line, "ops: no operation is called '%s'; write names like "
-                                         "all_reduce, all_gather", c);
+            return reader_error(r, line,
+                                "ops: no operation is called '%s'; write names like "
+                                "all_reduce, all_gather",
+                                c);
         ops |= 1u << op;
     }
     r->p->log.ops = ops;
@@ -150,8 +154,10 @@ static int set_log_size(struct reader *r, enum log_key which, const char *text, 
     uint64_t n;
 
     if (size_parse(text, &n))
-        return reader_error(r, line, "'%s' is no number; write digits, with K, M or G for powers "
-                                     "of 1024", text);
+        return reader_error(r, line,
+                            "'%s' is no number; write digits, with K, M or G for powers "
+                            "of 1024",
+                            text);
     if (which == LOG_KEY_MIN_BYTES) {
         log->min_bytes = n;
     } else if (which == LOG_KEY_SAMPLE) {
@@ -161,8 +167,10 @@ static int set_log_size(struct reader *r, enum log_key which, const char *text, 
         log->sample = (uint32_t)n;
     } else {
         if (n < 1024 || n > 64u << 20 || n & (n - 1))
-            return reader_error(r, line, "capacity = %s: records in the ring, a power of two from "
-                                         "1K to 64M", text);
+            return reader_error(r, line,
+                                "capacity = %s: records in the ring, a power of two from "
+                                "1K to 64M",
+                                text);
         log->capacity = n;
     }
     return 0;
@@ -183,8 +191,8 @@ static int log_value(struct reader *r, enum log_key which, char *text, int line)
 
 int section_log_key(struct reader *r, const char *key, const char *raw, int line)
 {
-    static const char *const keys[] = {"sample", "capacity", "min_bytes", "eager",
-                                       "captured", "ops", NULL};
+    static const char *const keys[] = {"sample",   "capacity", "min_bytes", "eager",
+                                       "captured", "ops",      NULL};
     struct clean_value v;
     char near[80];
     int which = 0, rc;

@@ -58,14 +58,16 @@ static int read_op(struct reader *r, const char *word, int line, int *op)
     if (*op >= 0 && choice_index(*op) >= 0)
         return 0;
     if (*op >= 0)
-        return reader_error(r, line, "NCCL asks no tuner about %s, only about all_reduce, "
-                                     "all_gather, reduce_scatter, broadcast and reduce",
+        return reader_error(r, line,
+                            "NCCL asks no tuner about %s, only about all_reduce, "
+                            "all_gather, reduce_scatter, broadcast and reduce",
                             op_name((unsigned)*op));
     for (int i = 0; i < CHOICE_OPS; i++)
         ops[i] = op_name((unsigned)choice_ops[i]);
     near = nearest_name(word, ops);
-    return reader_error(r, line, "[tune]: '%s' is no operation and no condition%s%s%s; a rule reads "
-                                 "allreduce 0-64K = ring ll",
+    return reader_error(r, line,
+                        "[tune]: '%s' is no operation and no condition%s%s%s; a rule reads "
+                        "allreduce 0-64K = ring ll",
                         word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -82,9 +84,12 @@ static int read_key(struct reader *r, const char *key, int line, struct tune_rul
     if (read_op(r, op, line, &t->op))
         return -1;
     t->bytes_max = UINT64_MAX;
-    if (r->errors == before && (more || (bounds && read_bounds(bounds, &t->bytes_min, &t->bytes_max))) &&
-        reader_error(r, line, "'%s': write the sizes as 0-64K, 64K-1M, 1M- or 43008 (both ends "
-                              "count)", key))
+    if (r->errors == before &&
+        (more || (bounds && read_bounds(bounds, &t->bytes_min, &t->bytes_max))) &&
+        reader_error(r, line,
+                     "'%s': write the sizes as 0-64K, 64K-1M, 1M- or 43008 (both ends "
+                     "count)",
+                     key))
         return -1;
     return r->errors > before;
 }
@@ -204,9 +209,11 @@ int section_tune_key(struct reader *r, const char *key, const char *raw, int lin
 int section_tune_end(struct reader *r)
 {
     if (*r->label && !r->conditions)
-        return reader_error(r, r->section_line, "[tune %s] has no condition (ranks, name, parent, "
-                                                "nodes, index); rules for all communicators "
-                                                "stand in [tune]", r->label);
+        return reader_error(r, r->section_line,
+                            "[tune %s] has no condition (ranks, name, parent, "
+                            "nodes, index); rules for all communicators "
+                            "stand in [tune]",
+                            r->label);
     for (size_t i = r->tune_first; i < r->p->tune_count; i++) {
         struct tune_rule *t = &r->p->tune[i];
         const struct tune_rule *by;
@@ -215,7 +222,8 @@ int section_tune_end(struct reader *r)
         by = tune_rule_shadowed(r->p, t);
         if (by && reader_error(r, t->place.line,
                                "the rule is never used: the rule in line %d%s covers all its "
-                               "sizes first", by->place.line,
+                               "sizes first",
+                               by->place.line,
                                by->bytes_max >= t->bytes_max ? "" : " with those behind it"))
             return -1;
     }

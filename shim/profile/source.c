@@ -73,7 +73,12 @@ static int line_of(const char *bytes, const char *at)
 /* Length of the UTF-8 sequence at s (no overlong forms, no surrogates); 0 when it is none. */
 static size_t utf8_length(const unsigned char *s, const unsigned char *end)
 {
-    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    size_t n = s[0] < 0x80   ? 1
+               : s[0] < 0xc2 ? 0
+               : s[0] < 0xe0 ? 2
+               : s[0] < 0xf0 ? 3
+               : s[0] < 0xf5 ? 4
+                             : 0;
 
     if (!n || (size_t)(end - s) < n)
         return 0;
@@ -129,8 +134,7 @@ static const char *skip_blanks(const char *c, const char *end)
     return c;
 }
 
-static int check_header(const char *c, const char *end, const char *file, int line,
-                        struct error *e)
+static int check_header(const char *c, const char *end, const char *file, int line, struct error *e)
 {
     const char *close = memchr(c, ']', (size_t)(end - c)), *rest;
 
@@ -164,8 +168,9 @@ static int check_key(const char *c, const char *end, const char *file, int line,
     const char *key_end = equals;
 
     if (!equals)
-        return error_set(e, file, line, "no '=' in this line; write KEY = VALUE, and start a "
-                                        "comment with ; or #");
+        return error_set(e, file, line,
+                         "no '=' in this line; write KEY = VALUE, and start a "
+                         "comment with ; or #");
     while (key_end > c && blank(key_end[-1]))
         key_end--;
     if (key_end == c)
@@ -188,15 +193,17 @@ static int check_line(const char *c, const char *end, const char *file, int line
     if (text == end || *text == ';' || *text == '#')
         return 0;
     if (text > c)
-        return error_set(e, file, line, "the line is indented, which other INI readers take for "
-                                        "more of the line above; start it in the first column");
+        return error_set(e, file, line,
+                         "the line is indented, which other INI readers take for "
+                         "more of the line above; start it in the first column");
     if (*c == '[') {
         *in_section = true;
         return check_header(c, end, file, line, e);
     }
     if (!*in_section)
-        return error_set(e, file, line, "a line before the first section; start with [profile] or "
-                                        "[env]");
+        return error_set(e, file, line,
+                         "a line before the first section; start with [profile] or "
+                         "[env]");
     return check_key(c, end, file, line, e);
 }
 
@@ -218,7 +225,8 @@ int source_check(const char *bytes, size_t size, const char *file, struct error 
         c = stop + 1;
     }
     if (!in_section)
-        return error_set(e, file, 0, "no section and no key in this file; start with [profile] or "
-                                     "[env]");
+        return error_set(e, file, 0,
+                         "no section and no key in this file; start with [profile] or "
+                         "[env]");
     return 0;
 }

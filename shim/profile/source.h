@@ -12,8 +12,8 @@
 
 #include "shim/base/error.h"
 
-#define SOURCE_LINE_MAX 65536u           /* bytes of a line without its end */
-#define SOURCE_NAME_MAX 49u              /* letters of a section's or a key's name (inih keeps no more) */
+#define SOURCE_LINE_MAX 65536u /* bytes of a line without its end */
+#define SOURCE_NAME_MAX 49u    /* letters of a section's or a key's name (inih keeps no more) */
 #define SOURCE_FILE_MAX (16u * 1048576u) /* bytes of a file */
 
 /*

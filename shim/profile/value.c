@@ -70,8 +70,9 @@ int value_clean(const char *raw, bool comments, struct clean_value *out, char *w
     if (end == raw)
         return reason(why, size, "the key has no value; write one, or \"\" for an empty text");
     if (memchr(raw, '"', (size_t)(end - raw)) || end[-1] == '\'')
-        return reason(why, size, "a quote mark inside the value; put quotes around the whole value "
-                                 "or nowhere");
+        return reason(why, size,
+                      "a quote mark inside the value; put quotes around the whole value "
+                      "or nowhere");
     return keep(raw, end, false, out, why, size);
 }
 

@@ -18,7 +18,8 @@ struct clean_value {
  * quotes, " or '. 0; or -1 with a reason in `why`: quotes that do not match, a quote mark inside,
  * no value at all, memory out.
  */
-int value_clean(const char *raw, bool comments, struct clean_value *out, char *why, size_t why_size);
+int value_clean(const char *raw, bool comments, struct clean_value *out, char *why,
+                size_t why_size);
 
 /* Whole numbers from `least` to `most`: "8". 0 or -1. */
 int value_int(const char *text, int least, int most, int *out);
