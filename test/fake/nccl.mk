@@ -27,7 +27,7 @@ $(BUILD)/fake/nccl-%/libnccl.so.2: $(FAKE_NCCL_SRC) $(FAKE_NCCL_HDR) | check-dep
 FAKE_NCCL_TEST := $(BUILD)/fake/test_fake_nccl
 $(FAKE_NCCL_TEST): test/unit/test_fake_nccl.c test/fake/nccl_decl.h | check-deps
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -isystem $(CUDA_INC) -o $@ $< -lcmocka -lpthread -ldl
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -isystem $(CUDA_INC) -rdynamic -o $@ $< -lcmocka -lpthread -ldl
 
 .PHONY: test-fake-nccl
 test-fake-nccl: $(FAKE_NCCL_TEST) $(FAKE_NCCL) $(foreach v,2803 21403 21903 22105 22304 22703 23007,$(BUILD)/fake/nccl-$(v)/libnccl.so.2)

@@ -26,7 +26,7 @@ static const struct {
     double shm_hop_us;                  /* more, when it goes through host memory */
     double net_hop_us;                  /* more, when it leaves the host */
     double p2p_gbs, shm_gbs, net_gbs;   /* what all channels together can carry */
-    double thread_gbs;                  /* what one thread moves */
+    double thread_gbs[FAKE_NUM_PROTOS]; /* what one thread moves; LL's stores carry flags */
     double efficiency[FAKE_NUM_PROTOS]; /* the part of the path that is payload */
     double chunk_us;                    /* hand-shake of one Simple chunk, over its channels */
     double mixing_us;                   /* NCCL's own event node behind a captured call */
@@ -40,7 +40,7 @@ static const struct {
     .p2p_gbs = 26,
     .shm_gbs = 19,
     .net_gbs = 6,
-    .thread_gbs = 0.011,
+    .thread_gbs = {0.008, 0.010, 0.011},
     .efficiency = {0.45, 0.90, 1.0},
     .chunk_us = 0.9,
     .mixing_us = 2.0,
@@ -341,11 +341,10 @@ uint64_t fake_duration_ns(const struct ncclComm *comm, ncclFunc_t func, size_t b
     int p = c->proto, steps = tree ? 2 * log2_up(n) : ring_steps(func, n);
     double hop = real.hop_us[p] + (m->net ? real.net_hop_us : m->p2p ? 0 : real.shm_hop_us);
     double path = m->net ? real.net_gbs : m->p2p ? real.p2p_gbs : real.shm_gbs;
-    /* LL's flags double the stores, so that a thread moves less; few threads also wait more at each step. */
     int threads = c->nwarps * 32;
     if (!tree && threads > m->max_threads[c->algo][p] && p != PROTO_SIMPLE)
         threads = m->max_threads[c->algo][p];
-    double by_threads = c->nchannels * threads * real.thread_gbs * real.efficiency[p];
+    double by_threads = c->nchannels * threads * real.thread_gbs[p];
     double gbs = fmin(path * real.efficiency[p], by_threads) * (tree ? real.tree_bandwidth : 1.0);
     double traffic = tree ? (double)bytes * 1.6 : ring_traffic(func, n, (double)bytes);
     double us = real.launch_us + real.channel_us * c->nchannels + steps * hop + traffic / (gbs * 1e3);

@@ -119,6 +119,31 @@ FAKE_API(ncclResult_t, ncclGetLsaMultimemDevicePointer, ncclWindow_t win, size_t
     return win && out ? ncclInvalidUsage : ncclInvalidArgument;
 }
 
+typedef struct {
+    void *base;
+} multimem;
+
+FAKE_API(ncclResult_t, ncclGetMultimemDevicePointer, ncclWindow_t win, size_t offset, multimem m, void **out)
+{
+    COUNT(ncclGetMultimemDevicePointer);
+    (void)offset, (void)m;
+    return win && out ? ncclInvalidUsage : ncclInvalidArgument;
+}
+
+FAKE_API(ncclResult_t, ncclGinOutboxCreateRequirement, int blocks, int size_log2, void *handle, void *requirement)
+{
+    COUNT(ncclGinOutboxCreateRequirement);
+    return blocks >= 0 && size_log2 >= 0 && handle && requirement ? ncclSuccess : ncclInvalidArgument;
+}
+
+FAKE_API(ncclResult_t, ncclGinInboxA2ACreateRequirement, team peers, int blocks, int size_log2, void *handle,
+         void *requirement)
+{
+    COUNT(ncclGinInboxA2ACreateRequirement);
+    return peers.nRanks > 0 && blocks >= 0 && size_log2 >= 0 && handle && requirement ? ncclSuccess
+                                                                                      : ncclInvalidArgument;
+}
+
 FAKE_API(ncclResult_t, ncclPutSignal, const void *buff, size_t count, ncclDataType_t type, int peer, ncclWindow_t win,
          size_t offset, int sig, int ctx, unsigned flags, ncclComm_t comm, cudaStream_t stream)
 {
