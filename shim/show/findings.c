@@ -109,7 +109,7 @@ int findings_make(struct run *r, struct findings *f, struct error *e)
 
 void findings_free(struct findings *f)
 {
-    settings_free(&f->settings, f->run);
+    gathered_settings_free(&f->settings, f->run);
     wait_free(f->arrivals, f->run);
     f->arrivals = NULL;
 }

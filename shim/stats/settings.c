@@ -149,7 +149,7 @@ int settings_gather(const struct run *r, struct settings *s)
     return 0;
 }
 
-void settings_free(struct settings *s, const struct run *r)
+void gathered_settings_free(struct settings *s, const struct run *r)
 {
     for (size_t k = 0; k < s->count; k++) {
         for (uint32_t i = 0; i < r->process_count; i++) {

@@ -36,7 +36,7 @@ struct settings {
 
 /* 0, or -1 when memory is out. */
 int settings_gather(const struct run *r, struct settings *s);
-void settings_free(struct settings *s, const struct run *r);
+void gathered_settings_free(struct settings *s, const struct run *r);
 /* The value most processes have; NULL when most have none. */
 const struct setting_value *setting_usual(const struct setting *s, const struct run *r);
 const struct setting *setting_named(const struct settings *s, const char *name);
