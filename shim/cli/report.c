@@ -148,7 +148,7 @@ static int print_report(struct run *r, const struct request *q, struct error *e)
         report_text(&f, &q->options, &t);
     if (rc == 0 && q->html && !q->json)
         printf("wrote %s\n", q->html);
-    findings_free(&f);
+    report_findings_free(&f);
     return rc;
 }
 

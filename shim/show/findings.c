@@ -98,7 +98,7 @@ int findings_make(struct run *r, struct findings *f, struct error *e)
     if (settings_gather(r, &f->settings) < 0)
         return error_set(e, r->path, 0, "out of memory");
     if (wait_measure(r, &f->arrivals, e) < 0) {
-        findings_free(f);
+        report_findings_free(f);
         return -1;
     }
     take_libraries(f);
@@ -107,7 +107,7 @@ int findings_make(struct run *r, struct findings *f, struct error *e)
     return 0;
 }
 
-void findings_free(struct findings *f)
+void report_findings_free(struct findings *f)
 {
     gathered_settings_free(&f->settings, f->run);
     wait_free(f->arrivals, f->run);

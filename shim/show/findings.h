@@ -48,7 +48,7 @@ struct findings {
 
 /* 0, or -1 with *e filled. */
 int findings_make(struct run *r, struct findings *f, struct error *e);
-void findings_free(struct findings *f);
+void report_findings_free(struct findings *f);
 
 /* hints.c: called by findings_make. */
 void hints_make(struct findings *f);
