@@ -13,6 +13,7 @@ struct fake_capture {
     struct fake_capture *next;
     cuuint64_t id;
     CUstream stream;
+    CUgraphNode last_record; /* behind the newest launch; NULL before the first */
 };
 
 #define NO_TIMING CU_EVENT_DISABLE_TIMING
@@ -73,6 +74,7 @@ static ncclResult_t capture_of(ncclComm_t comm, const struct fake_graph_id *g, s
         comm->captures = spare;
     }
     spare->id = g->id;
+    spare->last_record = NULL;
     *out = spare;
     *fresh = true;
     return ncclSuccess;
@@ -108,24 +110,15 @@ ncclResult_t fake_capture_before(ncclComm_t comm, const struct fake_graph_id *g,
     NCCLCHECK(capture_of(comm, g, &c, &fresh));
     if (fresh)
         NCCLCHECK(join_capture(comm, g, c));
+    else if (c->last_record)
+        CUCHECK(fake_cu.set_capture_deps(c->stream, &c->last_record, 1));
     return fake_stream_wait(comm, launch, c->stream);
 }
 
-/* The capture frontier of `stream` becomes the point of `event`, without what it was before. */
-static ncclResult_t advance(CUstream stream, CUevent event)
-{
-    CUstream tmp;
-    CUstreamCaptureStatus status;
-    const CUgraphNode *nodes = NULL;
-    size_t n = 0;
-    CUCHECK(fake_cu.cuStreamCreate(&tmp, CU_STREAM_NON_BLOCKING));
-    CUCHECK(fake_cu.cuStreamWaitEvent(tmp, event, 0));
-    CUCHECK(fake_cu.capture_info(tmp, &status, NULL, NULL, &nodes, &n));
-    CUCHECK(fake_cu.set_capture_deps(stream, (CUgraphNode *)(uintptr_t)nodes, n));
-    CUCHECK(fake_cu.cuStreamDestroy(tmp));
-    return ncclSuccess;
-}
-
+/*
+ * The stream's frontier goes on from the kernel. The record node hangs beside it: were it the frontier, a
+ * capture that ends here would find the stream not joined to its origin.
+ */
 ncclResult_t fake_capture_after(ncclComm_t comm, const struct fake_graph_id *g, CUstream launch)
 {
     if (!g->graph) {
@@ -137,18 +130,14 @@ ncclResult_t fake_capture_after(ncclComm_t comm, const struct fake_graph_id *g, 
     }
     struct fake_capture *c;
     bool fresh;
-    NCCLCHECK(capture_of(comm, g, &c, &fresh));
-    CUCHECK(fake_cu.cuEventRecord(comm->scratch_event, launch));
-    NCCLCHECK(advance(c->stream, comm->scratch_event));
-    if (!comm->machine.graph_mixing)
-        return ncclSuccess;
     CUstreamCaptureStatus status;
     const CUgraphNode *nodes = NULL;
     size_t n = 0;
-    CUgraphNode record;
-    CUCHECK(fake_cu.capture_info(c->stream, &status, NULL, NULL, &nodes, &n));
-    CUCHECK(fake_cu.cuGraphAddEventRecordNode(&record, g->graph, nodes, n, comm->serial_event));
-    CUCHECK(fake_cu.set_capture_deps(c->stream, &record, 1));
+    NCCLCHECK(capture_of(comm, g, &c, &fresh));
+    CUCHECK(fake_cu.capture_info(launch, &status, NULL, NULL, &nodes, &n));
+    CUCHECK(fake_cu.set_capture_deps(c->stream, (CUgraphNode *)(uintptr_t)nodes, n));
+    if (comm->machine.graph_mixing)
+        CUCHECK(fake_cu.cuGraphAddEventRecordNode(&c->last_record, g->graph, nodes, n, comm->serial_event));
     return ncclSuccess;
 }
 
