@@ -31,14 +31,14 @@ static int open_error(const char *path, int err, struct error *e)
     return error_set(e, path, 0, "can't open the log folder: %s", strerror(err));
 }
 
-static int check_private(int fd, const char *path, struct error *e)
+static int check_private(int fd, const char *path, bool create, struct error *e)
 {
     bool in_shm = !strncmp(path, "/dev/shm/", 9);
     struct stat st;
 
     if (fstat(fd, &st) < 0)
         return open_error(path, errno, e);
-    if (in_shm && st.st_uid != geteuid() && geteuid() != 0)
+    if (in_shm && st.st_uid != geteuid() && (create || geteuid() != 0))
         return error_set(e, path, 0, "the log folder belongs to user %u, not to you: name another "
                                      "one in NCCLSHIM_LOG_DIR", (unsigned)st.st_uid);
     if (in_shm ? (st.st_mode & 022) != 0 : (st.st_mode & 022) && !(st.st_mode & S_ISVTX))
@@ -56,7 +56,7 @@ int log_dir_open(const char *path, bool create, struct error *e)
     fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return open_error(path, errno, e);
-    if (check_private(fd, path, e) < 0) {
+    if (check_private(fd, path, create, e) < 0) {
         close(fd);
         return -1;
     }

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.json: written and read. */
+#include "shim/prove/runfolder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Arguments are bytes; JSON wants UTF-8. What is none becomes '?'. */
+static json_t *text(const char *s)
+{
+    json_t *j = json_string(s);
+    char *copy;
+
+    if (j || !(copy = strdup(s)))
+        return j;
+    for (char *p = copy; *p; p++)
+        if ((unsigned char)*p >= 0x80)
+            *p = '?';
+    j = json_string(copy);
+    free(copy);
+    return j;
+}
+
+static json_t *texts(char *const *list, size_t count)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, text(list[i]));
+    return array;
+}
+
+static void set_text(json_t *j, const char *key, const char *value)
+{
+    if (value)
+        json_object_set_new(j, key, text(value));
+}
+
+/* What stands there, or an empty object. */
+static json_t *read_json(const struct runfolder *r)
+{
+    int fd = openat(r->fd, "run.json", O_RDONLY | O_CLOEXEC);
+    json_t *j = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
+
+    if (fd >= 0)
+        close(fd);
+    if (json_is_object(j))
+        return j;
+    json_decref(j);
+    return json_object();
+}
+
+static void add_processes(json_t *j, const struct run_facts *f)
+{
+    json_t *list = json_object_get(j, "processes"), *each;
+    size_t i;
+
+    if (!json_is_array(list)) {
+        list = json_array();
+        json_object_set_new(j, "processes", list);
+    }
+    for (size_t k = 0; k < f->process_count; k++) {
+        bool there = false;
+        json_array_foreach(list, i, each)
+            there |= json_is_string(each) && !strcmp(json_string_value(each), f->processes[k]);
+        if (!there)
+            json_array_append_new(list, text(f->processes[k]));
+    }
+}
+
+static json_t *as_json(const struct runfolder *r, const struct run_facts *f)
+{
+    json_t *j = read_json(r);
+    size_t arguments = 0;
+
+    json_object_set_new(j, "version", json_integer(1));
+    set_text(j, "made_by", f->made_by);
+    while (f->command && f->command[arguments])
+        arguments++;
+    if (f->command || !json_object_get(j, "command"))
+        json_object_set_new(j, "command", texts(f->command, arguments));
+    set_text(j, "profile", f->profile);
+    set_text(j, "profile_path", f->profile_path);
+    if (f->started_ns)
+        json_object_set_new(j, "started_ns", json_integer((json_int_t)f->started_ns));
+    if (f->ended_ns)
+        json_object_set_new(j, "ended_ns", json_integer((json_int_t)f->ended_ns));
+    else
+        json_object_del(j, "ended_ns");
+    if (f->exit_code >= 0)
+        json_object_set_new(j, "exit_code", json_integer(f->exit_code));
+    if (f->signal)
+        json_object_set_new(j, "signal", json_integer(f->signal));
+    if (f->simulated || !json_object_get(j, "simulated"))
+        json_object_set_new(j, "simulated", json_boolean(f->simulated));
+    if (f->log_dir)
+        json_object_set_new(j, "log_dir", text(f->log_dir));
+    else
+        json_object_del(j, "log_dir");
+    add_processes(j, f);
+    return j;
+}
+
+int runfolder_describe(const struct runfolder *r, const struct run_facts *f, struct error *e)
+{
+    static const char temporary[] = ".run.json.new";
+    json_t *j = as_json(r, f);
+    int fd, bad;
+
+    fd = openat(r->fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    bad = fd < 0 || json_dumpfd(j, fd, JSON_INDENT(2)) < 0 || write(fd, "\n", 1) != 1;
+    if (fd >= 0)
+        bad |= close(fd) < 0;
+    json_decref(j);
+    if (!bad && renameat(r->fd, temporary, r->fd, "run.json") == 0)
+        return 0;
+    return error_set(e, r->path, 0, "can't write run.json: %s", strerror(errno));
+}
+
+int runfolder_recall(const struct runfolder *r, char *log_dir, size_t size, uint64_t *started_ns,
+                     struct error *e)
+{
+    int fd = openat(r->fd, "run.json", O_RDONLY | O_CLOEXEC);
+    const char *dir;
+    json_error_t why;
+    json_t *j;
+
+    if (fd < 0)
+        return error_set(e, r->path, 0, "can't read run.json: %s", strerror(errno));
+    j = json_loadfd(fd, 0, &why);
+    close(fd);
+    if (!json_is_object(j)) {
+        json_decref(j);
+        return error_set(e, r->path, 0, "run.json, line %d: %s", why.line, why.text);
+    }
+    dir = json_string_value(json_object_get(j, "log_dir"));
+    snprintf(log_dir, size, "%s", dir ? dir : "");
+    *started_ns = (uint64_t)json_integer_value(json_object_get(j, "started_ns"));
+    json_decref(j);
+    return 0;
+}
