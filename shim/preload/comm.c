@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shim/base/digest.h"
-#include "shim/preload/say.h"
+#include "shim/preload/settings.h"
 
 static struct comm pool[COMM_LIVE_MAX];
 static _Atomic uint32_t pool_hint;
@@ -119,6 +119,7 @@ static void fill_entry(struct comm *c, const struct birth_facts *f)
     e->channels = NCCLSHIM_UNKNOWN;
     e->id_digest = f->id ? digest_bytes(DIGEST_START, f->id, sizeof(*f->id)) : 0;
     e->created_ns = log_now_ns();
+    e->settings_digest = settings_digest();
     snprintf(e->name, sizeof(e->name), "%s", c->name);
 }
 

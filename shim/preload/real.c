@@ -187,19 +187,59 @@ struct nccl_lib *lib_default(void)
     return lib;
 }
 
+/*
+ * Another preloaded interposer of NCCL behind us (NVIDIA's checkpoint shim is one): callers that
+ * bound at link time would have reached it first, so the default copy is called through it. Only
+ * what LD_PRELOAD names is taken for one: other objects export NCCL's names for reasons of their own.
+ */
+static struct link_map *interposer_behind(void)
+{
+    static _Atomic(struct link_map *) found; /* own_map() = looked for, none there */
+    struct link_map *map = atomic_load(&found);
+    const char *list = getenv("LD_PRELOAD");
+    bool behind = false;
+    char name[512];
+
+    if (map)
+        return map == own_map() ? NULL : map;
+    for (const char *p = list; p && *p && !map; p += strspn(p, ": ")) {
+        size_t len = strcspn(p, ": ");
+        snprintf(name, sizeof(name), "%.*s", (int)len, p);
+        p += len;
+        struct link_map *m = len && len < sizeof(name) ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+        if (m == own_map())
+            behind = true;
+        else if (m && behind && defined_in(m, "ncclCommInitRank") && !is_nccl(m))
+            map = m;
+    }
+    atomic_store(&found, map ? map : own_map());
+    return map;
+}
+
+static void *find_fn(struct nccl_lib *lib, enum nccl_fn fn)
+{
+    struct link_map *map = atomic_load_explicit(&lib->map, memory_order_acquire);
+    struct link_map *behind = NULL;
+    char strong[64];
+    void *p = NULL;
+
+    if (lib == atomic_load_explicit(&default_lib, memory_order_acquire))
+        behind = interposer_behind();
+    if (behind)
+        p = defined_in(behind, fn_names[fn]);
+    snprintf(strong, sizeof(strong), "p%s", fn_names[fn]);
+    if (!p)
+        p = defined_in(map, strong);
+    return p ? p : defined_in(map, fn_names[fn]);
+}
+
 void *lib_fn(struct nccl_lib *lib, enum nccl_fn fn)
 {
     void *p = atomic_load_explicit(&lib->fn[fn], memory_order_acquire);
-    char strong[64];
-    struct link_map *map;
 
     if (__builtin_expect(p != NULL, 1))
         return p == &absent ? NULL : p;
-    map = atomic_load_explicit(&lib->map, memory_order_acquire);
-    snprintf(strong, sizeof(strong), "p%s", fn_names[fn]);
-    p = defined_in(map, strong);
-    if (!p)
-        p = defined_in(map, fn_names[fn]);
+    p = find_fn(lib, fn);
     atomic_store_explicit(&lib->fn[fn], p ? p : &absent, memory_order_release);
     return p;
 }

@@ -35,13 +35,16 @@ struct log_writer *shim_log_if_open(void);
 /* Called once when the log has been opened; the plugin room sets it before the constructor runs. */
 extern void (*shim_on_log_open)(struct log_writer *log);
 
-/* Counts wrapped calls into NCCL that are not NCCL's own; for the self-check at exit. */
-extern _Atomic int shim_was_called;
+/*
+ * For the check at exit: did any call come through a wrapper, and did NCCL begin its work (it
+ * entered one of its plugin doors)? NCCL at work without a call through us was not intercepted.
+ */
+extern _Atomic int shim_was_called, shim_nccl_began;
 
 /* true in the wrappers' own calls into NCCL: what NCCL calls of itself is not the program's. */
 extern __thread unsigned shim_inside __attribute__((tls_model("initial-exec")));
 
-/* Write the notes that tell of a library, once. */
+/* Write the notes that tell of a library, once; check the profile's `nccl` condition against it. */
 struct nccl_lib;
 void shim_note_library(struct nccl_lib *lib);
 

@@ -25,7 +25,7 @@
 
 struct shim shim;
 void (*shim_on_log_open)(struct log_writer *log);
-_Atomic int shim_was_called;
+_Atomic int shim_was_called, shim_nccl_began;
 __thread unsigned shim_inside __attribute__((tls_model("initial-exec")));
 
 extern bool ncclshim_dlsym_off;
@@ -108,13 +108,24 @@ struct log_writer *shim_log_if_open(void)
     return atomic_load_explicit(&log_state, memory_order_acquire) == LOG_OPEN ? &writer : NULL;
 }
 
+static void check_version(struct log_writer *log, int version)
+{
+    const struct version_range *r = &shim.profile->nccl;
+
+    if (version && (version < r->least || version > r->most))
+        log_warn(log, -1, "profile %s is meant for NCCL %s, but %d.%d.%d is loaded",
+                 shim.profile->name, r->text, version / 10000, version / 100 % 100, version % 100);
+}
+
 void shim_note_library(struct nccl_lib *lib)
 {
     struct log_writer *log = shim_log_if_open();
 
-    if (log && !atomic_exchange(&lib->noted, 1))
-        log_note(log, NCCLSHIM_NOTE_LIBRARY, (uint32_t)lib_number(lib), 0,
-                 (uint64_t)lib_version(lib), NULL, 0, lib_path(lib), strlen(lib_path(lib)) + 1);
+    if (!log || atomic_exchange(&lib->noted, 1))
+        return;
+    log_note(log, NCCLSHIM_NOTE_LIBRARY, (uint32_t)lib_number(lib), 0, (uint64_t)lib_version(lib),
+             NULL, 0, lib_path(lib), strlen(lib_path(lib)) + 1);
+    check_version(log, lib_version(lib));
 }
 
 /* ---- fork -------------------------------------------------------------------------------------- */
@@ -194,10 +205,42 @@ __attribute__((constructor)) static void start(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
+/* NCCL's plugins came with 2.23; an older one can be at work without any sign that reaches us. */
+#define DOORS_SINCE 22304
+
+/*
+ * NCCL was at work in this process, and not one call came through us: opened with deep binding,
+ * called through pncclX, or NCCLSHIM_DLSYM=0. An empty log would look like a server that makes no
+ * calls, so say what it is.
+ */
+static void check_missed(void)
+{
+    struct nccl_lib *lib;
+    struct log_writer *log;
+    void *handle;
+
+    if (atomic_load(&shim_was_called) || !shim.log_wanted)
+        return;
+    handle = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle && !atomic_load(&shim_nccl_began))
+        return;
+    lib = lib_default();
+    if (!lib || (!atomic_load(&shim_nccl_began) && (lib_version(lib) >= DOORS_SINCE || !driver_get())))
+        return;
+    log = shim_log();
+    if (!log)
+        return;
+    shim_note_library(lib);
+    log_note(log, NCCLSHIM_NOTE_MISSED, (uint32_t)lib_number(lib), 0, 0, NULL, 0, lib_path(lib),
+             strlen(lib_path(lib)) + 1);
+}
+
 __attribute__((destructor)) static void end(void)
 {
-    struct log_writer *log = shim_log_if_open();
+    struct log_writer *log;
 
+    check_missed();
+    log = shim_log_if_open();
     if (log)
         log_writer_close(log);
 }

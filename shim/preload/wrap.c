@@ -10,6 +10,8 @@ void *real_for(struct nccl_lib *lib, enum nccl_fn fn, ncclResult_t *why)
     void *p = lib ? lib_fn(lib, fn) : NULL;
     int version;
 
+    if (!atomic_load_explicit(&shim_was_called, memory_order_relaxed))
+        atomic_store_explicit(&shim_was_called, 1, memory_order_relaxed);
     if (__builtin_expect(p != NULL, 1))
         return p;
     *why = ncclSystemError;
