@@ -46,14 +46,14 @@ CLI        := $(BUILD)/ncclshim
 # ---- compile -----------------------------------------------------------------------------------
 $(BUILD)/pic/%.o: %.c | check-deps
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.c | check-deps
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIE -MMD -MP -c -o $@ $<
 
 $(LIBSHIM): $(SHIM_OBJ) shim/preload/ncclshim.map
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libncclshim.so -Wl,-z,defs -Wl,-z,relro,-z,now \
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libncclshim.so -Wl,--gc-sections -Wl,-z,defs -Wl,-z,relro,-z,now \
 	  -Wl,--version-script=shim/preload/ncclshim.map -o $@ $(SHIM_OBJ) -l:libinih.a -ldl
 
 $(BUILD)/libcli.a: $(CLI_LIB_OBJ)
