@@ -215,7 +215,7 @@ static int compare_and_print(const struct compare_side *sides, const struct requ
         slower |= q->fail_share >= 0 && compare_slower_by(&c, (size_t)i, q->fail_share);
     setting_changes_free(&changes);
     for (int i = 0; settings && i < q->sides; i++)
-        settings_free(&settings[i], sides[i].runs[0]);
+        gathered_settings_free(&settings[i], sides[i].runs[0]);
     free(settings);
     compare_free(&c);
     return rc < 0 ? -1 : slower;
