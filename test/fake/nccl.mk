@@ -7,7 +7,7 @@ FAKE_NCCL_SRC := $(sort $(wildcard test/fake/nccl_*.c))
 FAKE_NCCL_HDR := $(wildcard test/fake/nccl_*.h) test/fake/fakecuda.h test/fake/nccl.map
 FAKE_NCCL     := $(BUILD)/fake/libnccl.so.2
 
-fake: $(FAKE_NCCL)
+
 
 # $(1) = version code. One compiler run for the whole library: it is small, and there are many versions.
 # Not -Bsymbolic, and lazy binding as NCCL has it: calls between public functions can be interposed.
@@ -22,13 +22,3 @@ $(FAKE_NCCL): $(FAKE_NCCL_SRC) $(FAKE_NCCL_HDR) | check-deps
 $(BUILD)/fake/nccl-%/libnccl.so.2: $(FAKE_NCCL_SRC) $(FAKE_NCCL_HDR) | check-deps
 	@mkdir -p $(@D)
 	$(call fake_nccl,$*)
-
-# The tests of the stand-in itself; it finds the libraries beside itself, under build/fake.
-FAKE_NCCL_TEST := $(BUILD)/fake/test_fake_nccl
-$(FAKE_NCCL_TEST): test/unit/test_fake_nccl.c test/fake/nccl_decl.h | check-deps
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -isystem $(CUDA_INC) -rdynamic -o $@ $< -lcmocka -lpthread -ldl
-
-.PHONY: test-fake-nccl
-test-fake-nccl: $(FAKE_NCCL_TEST) $(FAKE_NCCL) $(foreach v,2803 21403 21903 22105 22304 22703 23007,$(BUILD)/fake/nccl-$(v)/libnccl.so.2)
-	$(FAKE_NCCL_TEST)

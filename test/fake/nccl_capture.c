@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL's own nodes in a captured graph. With graph mixing (the default) each communicator has, in each
- * graph, a stream of its own: its first node waits for an event of the communicator, and behind every
- * launch comes a node that records that event, so that graphs and eager calls of one communicator take
- * turns. Without mixing neither node exists. The user's stream gets the kernel's node alone.
+ * NCCL's own nodes in a captured graph. With graph mixing (the default) each communicator has, in
+ * each graph, a stream of its own: its first node waits for an event of the communicator, and
+ * behind every launch comes a node that records that event, so that graphs and eager calls of one
+ * communicator take turns. Without mixing neither node exists. The user's stream gets the kernel's
+ * node alone.
  */
 #include "test/fake/nccl_fake.h"
 
@@ -49,7 +50,8 @@ ncclResult_t fake_stream_wait(ncclComm_t comm, CUstream who, CUstream whom)
 }
 
 /* The communicator's stream in this graph; entries of finished captures are used again. */
-static ncclResult_t capture_of(ncclComm_t comm, const struct fake_graph_id *g, struct fake_capture **out, bool *fresh)
+static ncclResult_t capture_of(ncclComm_t comm, const struct fake_graph_id *g,
+                               struct fake_capture **out, bool *fresh)
 {
     struct fake_capture *spare = NULL;
     *fresh = false;
@@ -65,7 +67,8 @@ static ncclResult_t capture_of(ncclComm_t comm, const struct fake_graph_id *g, s
     }
     if (!spare) {
         spare = calloc(1, sizeof(*spare));
-        ncclResult_t res = fake_cu_check(fake_cu.cuStreamCreate(&spare->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+        ncclResult_t res = fake_cu_check(
+            fake_cu.cuStreamCreate(&spare->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
         if (res != ncclSuccess) {
             free(spare);
             return res;
@@ -80,7 +83,8 @@ static ncclResult_t capture_of(ncclComm_t comm, const struct fake_graph_id *g, s
     return ncclSuccess;
 }
 
-static ncclResult_t join_capture(ncclComm_t comm, const struct fake_graph_id *g, struct fake_capture *c)
+static ncclResult_t join_capture(ncclComm_t comm, const struct fake_graph_id *g,
+                                 struct fake_capture *c)
 {
     bool mixing = comm->machine.graph_mixing;
     CUCHECK(fake_cu.cuEventRecord(comm->scratch_event, g->origin));
@@ -116,8 +120,8 @@ ncclResult_t fake_capture_before(ncclComm_t comm, const struct fake_graph_id *g,
 }
 
 /*
- * The stream's frontier goes on from the kernel. The record node hangs beside it: were it the frontier, a
- * capture that ends here would find the stream not joined to its origin.
+ * The stream's frontier goes on from the kernel. The record node hangs beside it: were it the
+ * frontier, a capture that ends here would find the stream not joined to its origin.
  */
 ncclResult_t fake_capture_after(ncclComm_t comm, const struct fake_graph_id *g, CUstream launch)
 {
@@ -137,7 +141,8 @@ ncclResult_t fake_capture_after(ncclComm_t comm, const struct fake_graph_id *g, 
     CUCHECK(fake_cu.capture_info(launch, &status, NULL, NULL, &nodes, &n));
     CUCHECK(fake_cu.set_capture_deps(c->stream, (CUgraphNode *)(uintptr_t)nodes, n));
     if (comm->machine.graph_mixing)
-        CUCHECK(fake_cu.cuGraphAddEventRecordNode(&c->last_record, g->graph, nodes, n, comm->serial_event));
+        CUCHECK(fake_cu.cuGraphAddEventRecordNode(&c->last_record, g->graph, nodes, n,
+                                                  comm->serial_event));
     return ncclSuccess;
 }
 

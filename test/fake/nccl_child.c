@@ -22,7 +22,8 @@ static ncclResult_t new_child(ncclComm_t parent, const ncclConfig_t *config, ncc
     return ncclSuccess;
 }
 
-static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, const ncclConfig_t *config)
+static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
+                          const ncclConfig_t *config)
 {
     ncclComm_t child = NULL;
     NCCLCHECK(fake_comm_check(comm, "ncclCommSplit"));
@@ -33,16 +34,24 @@ static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t *newco
     NCCLCHECK(fake_comm_ready(comm));
     *newcomm = NULL;
     if (color == NCCL_SPLIT_NOCOLOR)
-        INFO(NCCL_INIT, "Rank %d has color with NCCL_SPLIT_NOCOLOR, not creating a new communicator", comm->rank);
+        INFO(NCCL_INIT,
+             "Rank %d has color with NCCL_SPLIT_NOCOLOR, not creating a new communicator",
+             comm->rank);
     else
         NCCLCHECK(new_child(comm, config, &child));
     comm->split_count++;
-    struct fake_init what = {.comm = child, .func = "ncclCommSplit", .parent = comm, .is_split = true, .color = color,
-                             .key = key, .newcomm = newcomm};
+    struct fake_init what = {.comm = child,
+                             .func = "ncclCommSplit",
+                             .parent = comm,
+                             .is_split = true,
+                             .color = color,
+                             .key = key,
+                             .newcomm = newcomm};
     return fake_init_launch(comm, &what);
 }
 
-FAKE_API(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config)
+FAKE_API(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
+         ncclConfig_t *config)
 {
     API_ENTER(ncclCommSplit);
     NCCLCHECK(fake_group_start());
@@ -58,7 +67,8 @@ static int by_value(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static ncclResult_t shrink(ncclComm_t comm, int *exclude, int n, ncclComm_t *newcomm, const ncclConfig_t *config)
+static ncclResult_t shrink(ncclComm_t comm, int *exclude, int n, ncclComm_t *newcomm,
+                           const ncclConfig_t *config)
 {
     ncclComm_t child = NULL;
     NCCLCHECK(fake_comm_check(comm, "ncclCommShrink"));
@@ -71,8 +81,13 @@ static ncclResult_t shrink(ncclComm_t comm, int *exclude, int n, ncclComm_t *new
     *newcomm = NULL;
     NCCLCHECK(new_child(comm, config, &child));
     /* The excluded ranks may be dead: the child's name must follow from what this rank knows. */
-    struct fake_init what = {.comm = child, .func = "ncclCommShrink", .parent = comm, .key = comm->rank,
-                             .nranks = comm->nranks - n, .rank = comm->rank, .newcomm = newcomm};
+    struct fake_init what = {.comm = child,
+                             .func = "ncclCommShrink",
+                             .parent = comm,
+                             .key = comm->rank,
+                             .nranks = comm->nranks - n,
+                             .rank = comm->rank,
+                             .newcomm = newcomm};
     for (int i = 0; i < n; i++)
         what.rank -= exclude[i] < comm->rank;
     uint64_t h = fake_hash(exclude, (size_t)n * sizeof(int), 21 + (uint64_t)comm->child_count++);
@@ -81,8 +96,8 @@ static ncclResult_t shrink(ncclComm_t comm, int *exclude, int n, ncclComm_t *new
     return fake_init_launch(comm, &what);
 }
 
-FAKE_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude, int n, ncclComm_t *newcomm, ncclConfig_t *config,
-         int flags)
+FAKE_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude, int n, ncclComm_t *newcomm,
+         ncclConfig_t *config, int flags)
 {
     API_ENTER(ncclCommShrink);
     NCCLCHECK(fake_group_start());
@@ -100,7 +115,8 @@ FAKE_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude, int n, ncc
 #endif
 
 #if FAKE_VER >= 22902
-/* The id of the next grown communicator: known to all ranks of the old one, and given to the new ones. */
+/* The id of the next grown communicator: known to all ranks of the old one, and given to the new
+ * ones. */
 static void grow_id(const struct ncclComm *comm, int generation, char id[NCCL_UNIQUE_ID_BYTES])
 {
     uint64_t h = fake_hash(comm->id, sizeof(comm->id), 31 + (uint64_t)generation);
@@ -119,8 +135,8 @@ FAKE_API(ncclResult_t, ncclCommGetUniqueId, ncclComm_t comm, ncclUniqueId *id)
     return ncclSuccess;
 }
 
-static ncclResult_t grow(ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank, ncclComm_t *newcomm,
-                         const ncclConfig_t *config)
+static ncclResult_t grow(ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank,
+                         ncclComm_t *newcomm, const ncclConfig_t *config)
 {
     struct fake_init what = {.func = "ncclCommGrow", .nranks = nranks};
     if (comm) {
@@ -136,7 +152,8 @@ static ncclResult_t grow(ncclComm_t comm, int nranks, const ncclUniqueId *id, in
     } else {
         CUdevice dev;
         if (rank < 0 || rank >= nranks || !id) {
-            WARN("ncclCommGrow: new ranks must pass a rank in 0..%d and a uniqueId, got %d", nranks - 1, rank);
+            WARN("ncclCommGrow: new ranks must pass a rank in 0..%d and a uniqueId, got %d",
+                 nranks - 1, rank);
             return ncclInvalidArgument;
         }
         NCCLCHECK(fake_init_once());
@@ -148,8 +165,8 @@ static ncclResult_t grow(ncclComm_t comm, int nranks, const ncclUniqueId *id, in
     return fake_init_launch(what.comm, &what);
 }
 
-FAKE_API(ncclResult_t, ncclCommGrow, ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank, ncclComm_t *newcomm,
-         ncclConfig_t *config)
+FAKE_API(ncclResult_t, ncclCommGrow, ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank,
+         ncclComm_t *newcomm, ncclConfig_t *config)
 {
     API_ENTER(ncclCommGrow);
     if (!newcomm || nranks <= 0 || (comm && nranks <= comm->nranks)) {

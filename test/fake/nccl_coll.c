@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives, sends and receives, and reduction operators: arguments checked, then into the group. */
+/* Collectives, messages and reduction operators: arguments checked, then into the group. */
 #include "test/fake/nccl_fake.h"
 
 #include <stdlib.h>
@@ -18,9 +18,10 @@ struct call {
     CUstream stream;
 };
 
-/* ---- reduction operators --------------------------------------------------------------------------- */
+/* ---- reduction operators ---- */
 
-/* A user's operator carries a mark of its communicator, so that another communicator doesn't know it. */
+/* A user's operator carries a mark of its communicator, so that another communicator doesn't know
+ * it. */
 #define OPS_ROOM 4096
 static unsigned op_mark(const struct ncclComm *comm)
 {
@@ -30,8 +31,8 @@ static unsigned op_mark(const struct ncclComm *comm)
 static struct fake_userop *find_op(const struct ncclComm *comm, ncclRedOp_t op)
 {
     unsigned v = (unsigned)op - FAKE_NUM_OPS, ix = v % OPS_ROOM;
-    if ((int)op < FAKE_NUM_OPS || v / OPS_ROOM != op_mark(comm) || ix >= (unsigned)comm->userop_count ||
-        !comm->userops[ix].used)
+    if ((int)op < FAKE_NUM_OPS || v / OPS_ROOM != op_mark(comm) ||
+        ix >= (unsigned)comm->userop_count || !comm->userops[ix].used)
         return NULL;
     return &comm->userops[ix];
 }
@@ -53,7 +54,8 @@ FAKE_API(ncclResult_t, ncclRedOpCreatePreMulSum, ncclRedOp_t *op, void *scalar, 
         comm->userop_count++;
     }
     struct fake_userop *u = &comm->userops[ix];
-    *u = (struct fake_userop){.used = true, .type = type, .in_memory = residence == ncclScalarDevice};
+    *u = (struct fake_userop){
+        .used = true, .type = type, .in_memory = residence == ncclScalarDevice};
     if (u->in_memory)
         u->scalar = (uint64_t)(uintptr_t)scalar;
     else
@@ -91,28 +93,33 @@ static ncclResult_t resolve_op(const struct call *c, struct fake_redop *out)
     }
     const struct fake_userop *u = find_op(c->comm, c->op);
     if (u->type != c->type) {
-        WARN("Data type supplied to user-created ncclRedOp_t does not match type given to reduction operation");
+        WARN("Data type supplied to user-created ncclRedOp_t does not match type given to "
+             "reduction operation");
         return ncclInvalidArgument;
     }
-    *out = (struct fake_redop){.op = ncclSum, .premul = true, .scalar_in_memory = u->in_memory, .scalar = u->scalar};
+    *out = (struct fake_redop){
+        .op = ncclSum, .premul = true, .scalar_in_memory = u->in_memory, .scalar = u->scalar};
     return ncclSuccess;
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 static ncclResult_t check_pointer(const struct call *c, const void *p, const char *what)
 {
     int device = 0;
     unsigned type = 0;
     CUdeviceptr d = (CUdeviceptr)(uintptr_t)p;
-    if (!p || fake_cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d) != CUDA_SUCCESS) {
+    if (!p ||
+        fake_cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d) != CUDA_SUCCESS) {
         WARN("%s : %s %p is not a valid pointer", c->name, what, p);
         return ncclInvalidArgument;
     }
     if (type == CU_MEMORYTYPE_DEVICE &&
-        fake_cu.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, d) == CUDA_SUCCESS &&
+        fake_cu.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, d) ==
+            CUDA_SUCCESS &&
         device != c->comm->cuda_dev) {
-        WARN("%s : %s allocated on device %d mismatchs with NCCL device %d", c->name, what, device, c->comm->cuda_dev);
+        WARN("%s : %s allocated on device %d mismatchs with NCCL device %d", c->name, what, device,
+             c->comm->cuda_dev);
         return ncclInvalidArgument;
     }
     return ncclSuccess;
@@ -121,7 +128,8 @@ static ncclResult_t check_pointer(const struct call *c, const void *p, const cha
 static ncclResult_t check(const struct call *c)
 {
     if (c->root < 0 || c->root >= c->comm->nranks) {
-        WARN("%s : invalid root %d (root should be in the 0..%d range)", c->name, c->root, c->comm->nranks);
+        WARN("%s : invalid root %d (root should be in the 0..%d range)", c->name, c->root,
+             c->comm->nranks);
         return ncclInvalidArgument;
     }
     if ((int)c->type < 0 || (int)c->type >= FAKE_NUM_TYPES) {
@@ -138,8 +146,10 @@ static ncclResult_t check(const struct call *c)
     }
     if (!c->comm->check_pointers || !c->count)
         return ncclSuccess;
-    bool has_send = c->func != ncclFuncRecv && (c->func != ncclFuncBroadcast || c->comm->rank == c->root);
-    bool has_recv = c->func != ncclFuncSend && (c->func != ncclFuncReduce || c->comm->rank == c->root);
+    bool has_send =
+        c->func != ncclFuncRecv && (c->func != ncclFuncBroadcast || c->comm->rank == c->root);
+    bool has_recv =
+        c->func != ncclFuncSend && (c->func != ncclFuncReduce || c->comm->rank == c->root);
     if (has_send)
         NCCLCHECK(check_pointer(c, c->send, "sendbuff"));
     if (has_recv)
@@ -147,14 +157,21 @@ static ncclResult_t check(const struct call *c)
     return ncclSuccess;
 }
 
-/* ---- into the group ------------------------------------------------------------------------------------ */
+/* ---- into the group ---- */
 
-static ncclResult_t add(const struct call *c, ncclFunc_t func, const void *send, void *recv, int root,
-                        const struct fake_redop *op)
+static ncclResult_t add(const struct call *c, ncclFunc_t func, const void *send, void *recv,
+                        int root, const struct fake_redop *op)
 {
     struct fake_task *t = calloc(1, sizeof(*t));
-    *t = (struct fake_task){.comm = c->comm, .stream = c->stream, .func = func, .send = send, .recv = recv,
-                            .count = c->count, .type = c->type, .op = *op, .root = root};
+    *t = (struct fake_task){.comm = c->comm,
+                            .stream = c->stream,
+                            .func = func,
+                            .send = send,
+                            .recv = recv,
+                            .count = c->count,
+                            .type = c->type,
+                            .op = *op,
+                            .root = root};
     return fake_group_add(t);
 }
 
@@ -214,9 +231,11 @@ static ncclResult_t enqueue(struct call *c)
     if (res == ncclSuccess)
         res = check(c);
     if (res == ncclSuccess) {
-        INFO(NCCL_COLL, "%s: opCount %lx sendbuff %p recvbuff %p count %zu datatype %d op %d root %d comm %p [nranks=%d] stream %p",
-             c->name, (unsigned long)comm->op_count, c->send, c->recv, c->count, (int)c->type, (int)c->op, c->root,
-             (void *)comm, comm->nranks, (void *)c->stream);
+        INFO(NCCL_COLL,
+             "%s: opCount %lx sendbuff %p recvbuff %p count %zu datatype %d op %d root %d comm %p "
+             "[nranks=%d] stream %p",
+             c->name, (unsigned long)comm->op_count, c->send, c->recv, c->count, (int)c->type,
+             (int)c->op, c->root, (void *)comm, comm->nranks, (void *)c->stream);
         res = append(c);
     }
     if (res != ncclSuccess && !comm->config.blocking)
@@ -230,78 +249,86 @@ static ncclResult_t enqueue(struct call *c)
     return res;
 }
 
-/* ---- the public functions -------------------------------------------------------------------------------- */
+/* ---- the public functions ---- */
 
-#define CALL(func_, name_, ...)                                                                    \
-    struct call c = {.func = ncclFunc##func_, .name = name_, .comm = comm, .stream = stream, __VA_ARGS__}; \
-    COUNT(nccl##func_);                                                                            \
+#define CALL(func_, name_, ...)                                                               \
+    struct call c = {                                                                         \
+        .func = ncclFunc##func_, .name = name_, .comm = comm, .stream = stream, __VA_ARGS__}; \
+    COUNT(nccl##func_);                                                                       \
     return enqueue(&c)
 
-FAKE_API(ncclResult_t, ncclAllReduce, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t type,
-         ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclAllReduce, const void *sendbuff, void *recvbuff, size_t count,
+         ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
-    CALL(AllReduce, "AllReduce", .send = sendbuff, .recv = recvbuff, .count = count, .type = type, .op = op);
+    CALL(AllReduce, "AllReduce", .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
+         .op = op);
 }
 
-FAKE_API(ncclResult_t, ncclReduce, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t type,
-         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclReduce, const void *sendbuff, void *recvbuff, size_t count,
+         ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
 {
-    CALL(Reduce, "Reduce", .send = sendbuff, .recv = recvbuff, .count = count, .type = type, .op = op, .root = root);
+    CALL(Reduce, "Reduce", .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
+         .op = op, .root = root);
 }
 
-FAKE_API(ncclResult_t, ncclBroadcast, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t type, int root,
+FAKE_API(ncclResult_t, ncclBroadcast, const void *sendbuff, void *recvbuff, size_t count,
+         ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+{
+    CALL(Broadcast, "Broadcast", .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
+         .root = root);
+}
+
+FAKE_API(ncclResult_t, ncclBcast, void *buff, size_t count, ncclDataType_t type, int root,
          ncclComm_t comm, cudaStream_t stream)
-{
-    CALL(Broadcast, "Broadcast", .send = sendbuff, .recv = recvbuff, .count = count, .type = type, .root = root);
-}
-
-FAKE_API(ncclResult_t, ncclBcast, void *buff, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-         cudaStream_t stream)
 {
     COUNT(ncclBcast);
     return ncclBroadcast(buff, buff, count, type, root, comm, stream);
 }
 
-FAKE_API(ncclResult_t, ncclReduceScatter, const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t type,
-         ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclReduceScatter, const void *sendbuff, void *recvbuff, size_t recvcount,
+         ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
-    CALL(ReduceScatter, "ReduceScatter", .send = sendbuff, .recv = recvbuff, .count = recvcount, .type = type, .op = op);
+    CALL(ReduceScatter, "ReduceScatter", .send = sendbuff, .recv = recvbuff, .count = recvcount,
+         .type = type, .op = op);
 }
 
-FAKE_API(ncclResult_t, ncclAllGather, const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t type,
+FAKE_API(ncclResult_t, ncclAllGather, const void *sendbuff, void *recvbuff, size_t sendcount,
+         ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+{
+    CALL(AllGather, "AllGather", .send = sendbuff, .recv = recvbuff, .count = sendcount,
+         .type = type);
+}
+
+FAKE_API(ncclResult_t, ncclSend, const void *sendbuff, size_t count, ncclDataType_t type, int peer,
          ncclComm_t comm, cudaStream_t stream)
-{
-    CALL(AllGather, "AllGather", .send = sendbuff, .recv = recvbuff, .count = sendcount, .type = type);
-}
-
-FAKE_API(ncclResult_t, ncclSend, const void *sendbuff, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
-         cudaStream_t stream)
 {
     CALL(Send, "Send", .send = sendbuff, .count = count, .type = type, .root = peer);
 }
 
-FAKE_API(ncclResult_t, ncclRecv, void *recvbuff, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
-         cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclRecv, void *recvbuff, size_t count, ncclDataType_t type, int peer,
+         ncclComm_t comm, cudaStream_t stream)
 {
     CALL(Recv, "Recv", .recv = recvbuff, .count = count, .type = type, .root = peer);
 }
 
 #if FAKE_VER >= 22803
-FAKE_API(ncclResult_t, ncclAlltoAll, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t type,
-         ncclComm_t comm, cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclAlltoAll, const void *sendbuff, void *recvbuff, size_t count,
+         ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
 {
     CALL(AlltoAll, "AlltoAll", .send = sendbuff, .recv = recvbuff, .count = count, .type = type);
 }
 
-FAKE_API(ncclResult_t, ncclGather, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t type, int root,
-         ncclComm_t comm, cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclGather, const void *sendbuff, void *recvbuff, size_t count,
+         ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
 {
-    CALL(Gather, "Gather", .send = sendbuff, .recv = recvbuff, .count = count, .type = type, .root = root);
+    CALL(Gather, "Gather", .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
+         .root = root);
 }
 
-FAKE_API(ncclResult_t, ncclScatter, const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t type, int root,
-         ncclComm_t comm, cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclScatter, const void *sendbuff, void *recvbuff, size_t count,
+         ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
 {
-    CALL(Scatter, "Scatter", .send = sendbuff, .recv = recvbuff, .count = count, .type = type, .root = root);
+    CALL(Scatter, "Scatter", .send = sendbuff, .recv = recvbuff, .count = count, .type = type,
+         .root = root);
 }
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ncclConfig_t: which fields of a caller's object count, what is valid, what the environment changes. */
+/* ncclConfig_t: which fields of a caller's object count, what is valid, what the environment
+ * changes. */
 #include "test/fake/nccl_fake.h"
 
 #include <stdlib.h>
@@ -23,14 +24,27 @@ static size_t config_size(void)
 }
 
 static const ncclConfig_t initializer = {
-    .magic = NCCL_API_MAGIC, .version = FAKE_NCCL_VERSION, .blocking = UNDEF, .cgaClusterSize = UNDEF,
-    .minCTAs = UNDEF, .maxCTAs = UNDEF, .splitShare = UNDEF, .trafficClass = UNDEF, .collnetEnable = UNDEF,
-    .CTAPolicy = UNDEF, .shrinkShare = UNDEF, .nvlsCTAs = UNDEF, .nChannelsPerNetPeer = UNDEF,
-    .nvlinkCentricSched = UNDEF, .graphUsageMode = UNDEF, .numRmaCtx = UNDEF, .maxP2pPeers = UNDEF,
+    .magic = NCCL_API_MAGIC,
+    .version = FAKE_NCCL_VERSION,
+    .blocking = UNDEF,
+    .cgaClusterSize = UNDEF,
+    .minCTAs = UNDEF,
+    .maxCTAs = UNDEF,
+    .splitShare = UNDEF,
+    .trafficClass = UNDEF,
+    .collnetEnable = UNDEF,
+    .CTAPolicy = UNDEF,
+    .shrinkShare = UNDEF,
+    .nvlsCTAs = UNDEF,
+    .nChannelsPerNetPeer = UNDEF,
+    .nvlinkCentricSched = UNDEF,
+    .graphUsageMode = UNDEF,
+    .numRmaCtx = UNDEF,
+    .maxP2pPeers = UNDEF,
     .graphStreamOrdering = UNDEF,
 };
 
-/* Fields newer than the caller's version, or than this library, are padding or garbage: not read. */
+/* Fields newer than the caller's version, or than this library, are padding: not read. */
 static void drop_newer_fields(ncclConfig_t *c, unsigned version)
 {
     unsigned v = version < (unsigned)FAKE_NCCL_VERSION ? version : (unsigned)FAKE_NCCL_VERSION;
@@ -62,40 +76,45 @@ static bool within(int v, int lo, int hi)
 
 static ncclResult_t validate(const ncclConfig_t *c)
 {
-#define CHECK(ok, fmt, ...)                                                                        \
-    if (!(ok)) {                                                                                   \
-        WARN("Invalid config " fmt, __VA_ARGS__);                                                  \
-        return ncclInvalidArgument;                                                                \
+#define CHECK(ok, fmt, ...)                       \
+    if (!(ok)) {                                  \
+        WARN("Invalid config " fmt, __VA_ARGS__); \
+        return ncclInvalidArgument;               \
     }
     CHECK(within(c->blocking, 0, 1), "blocking attribute value %d", c->blocking);
-    CHECK(within(c->cgaClusterSize, 0, INT_MAX), "cgaClusterSize attribute value %d", c->cgaClusterSize);
+    CHECK(within(c->cgaClusterSize, 0, INT_MAX), "cgaClusterSize attribute value %d",
+          c->cgaClusterSize);
     /* Raw values are compared, and undefined is the smallest: a minimum alone always fails. */
-    CHECK(within(c->minCTAs, 1, INT_MAX) && within(c->maxCTAs, 1, INT_MAX) && c->minCTAs <= c->maxCTAs,
+    CHECK(within(c->minCTAs, 1, INT_MAX) && within(c->maxCTAs, 1, INT_MAX) &&
+              c->minCTAs <= c->maxCTAs,
           "min/max channels attribute value %d/%d", c->minCTAs, c->maxCTAs);
     CHECK(within(c->splitShare, 0, 1), "splitShare attribute value %d", c->splitShare);
     CHECK(within(c->collnetEnable, 0, 1), "collnetEnable attribute value %d", c->collnetEnable);
-    CHECK(within(c->CTAPolicy, 0, FAKE_VER >= 22902 ? 3 : 2), "policy attribute value %d", c->CTAPolicy);
+    CHECK(within(c->CTAPolicy, 0, FAKE_VER >= 22902 ? 3 : 2), "policy attribute value %d",
+          c->CTAPolicy);
     CHECK(within(c->shrinkShare, 0, 1), "shrinkShare attribute value %d", c->shrinkShare);
     CHECK(within(c->nvlsCTAs, 1, INT_MAX), "nvlsCTAs attribute value %d", c->nvlsCTAs);
     CHECK(within(c->nChannelsPerNetPeer, 1, MAX_CHANNELS), "nChannelsPerNetPeer attribute value %d",
           c->nChannelsPerNetPeer);
-    CHECK(within(c->nvlinkCentricSched, 0, 1), "nvlinkCentricSched attribute value %d", c->nvlinkCentricSched);
+    CHECK(within(c->nvlinkCentricSched, 0, 1), "nvlinkCentricSched attribute value %d",
+          c->nvlinkCentricSched);
     CHECK(within(c->graphUsageMode, 0, 2), "graphUsageMode attribute value %d", c->graphUsageMode);
     CHECK(within(c->numRmaCtx, 0, INT_MAX), "numRmaCtx attribute value %d", c->numRmaCtx);
     CHECK(within(c->maxP2pPeers, 1, INT_MAX), "maxP2pPeers attribute value %d", c->maxP2pPeers);
-    CHECK(within(c->graphStreamOrdering, 0, 1), "graphStreamOrdering attribute value %d", c->graphStreamOrdering);
+    CHECK(within(c->graphStreamOrdering, 0, 1), "graphStreamOrdering attribute value %d",
+          c->graphStreamOrdering);
 #undef CHECK
     return ncclSuccess;
 }
 
 static void fill_defaults(ncclConfig_t *c)
 {
-#define DEFAULT(field, value, text)                                                                \
-    do {                                                                                           \
-        if (c->field == UNDEF)                                                                     \
-            c->field = (value);                                                                    \
-        else                                                                                       \
-            INFO(NCCL_ENV, "Comm config " text " set to %d", c->field);                            \
+#define DEFAULT(field, value, text)                                     \
+    do {                                                                \
+        if (c->field == UNDEF)                                          \
+            c->field = (value);                                         \
+        else                                                            \
+            INFO(NCCL_ENV, "Comm config " text " set to %d", c->field); \
     } while (0)
     DEFAULT(blocking, 1, "Blocking");
     DEFAULT(cgaClusterSize, 4, "CGA cluster size");
@@ -121,7 +140,8 @@ static void fill_defaults(ncclConfig_t *c)
 }
 
 /* The environment beats the config, field by field. */
-static void override(enum fake_var var, const char *env, int *field, const char *name, int lo, int hi)
+static void override(enum fake_var var, const char *env, int *field, const char *name, int lo,
+                     int hi)
 {
     int v = (int)fake_param(var);
     if (v == UNDEF)
@@ -152,7 +172,8 @@ static void apply_environment(ncclComm_t comm)
 #if FAKE_VER >= 22902
     int mixing = (int)fake_param(VAR_NCCL_GRAPH_MIXING_SUPPORT);
     if (mixing == 0 || mixing == 1) {
-        INFO(NCCL_ENV, "Comm config graphUsageMode reset to %d by NCCL_GRAPH_MIXING_SUPPORT=%d", mixing ? 2 : 0, mixing);
+        INFO(NCCL_ENV, "Comm config graphUsageMode reset to %d by NCCL_GRAPH_MIXING_SUPPORT=%d",
+             mixing ? 2 : 0, mixing);
         c->graphUsageMode = mixing ? 2 : 0;
     }
     OVERRIDE(NCCL_NUM_RMA_CTX, numRmaCtx, 0, INT_MAX);
@@ -192,7 +213,8 @@ static void apply_environment(ncclComm_t comm)
     if (c->maxCTAs > MAX_CHANNELS)
         c->maxCTAs = MAX_CHANNELS;
     if (c->minCTAs > c->maxCTAs) { /* of the two CTA variables the maximum wins */
-        INFO(NCCL_ENV, "minCTAs %d is larger than maxCTAs %d, set both to %d", c->minCTAs, c->maxCTAs, c->maxCTAs);
+        INFO(NCCL_ENV, "minCTAs %d is larger than maxCTAs %d, set both to %d", c->minCTAs,
+             c->maxCTAs, c->maxCTAs);
         c->minCTAs = c->maxCTAs;
     }
     if (c->splitShare != 0 && c->splitShare != 1)

@@ -2,12 +2,14 @@
 /*
  * The cost model: what NCCL predicts, and what a call really takes on the simulated machine.
  *
- * Every number here is INVENTED FOR SIMULATION. It is loosely shaped after a host whose GPUs talk over
- * PCIe, through host memory unless NCCL_P2P_LEVEL reaches further, and it says nothing about any real
- * machine. What it keeps of reality is the kind of answer:
- *   - NCCL takes the smallest prediction; the prediction ignores threads, buffers and the peer path, and
- *     takes the tree for as deep as the ring is long. So some settings beat the default for small sizes.
- *   - Few channels, few threads and LL, put together, help a tiny message little and ruin a large one.
+ * Every number here is INVENTED FOR SIMULATION. It is loosely shaped after a host whose GPUs talk
+ * over PCIe, through host memory unless NCCL_P2P_LEVEL reaches further, and it says nothing about
+ * any real machine. What it keeps of reality is the kind of answer:
+ *   - NCCL takes the smallest prediction; the prediction ignores threads, buffers and the peer
+ * path, and takes the tree for as deep as the ring is long. So some settings beat the default for
+ * small sizes.
+ *   - Few channels, few threads and LL, put together, help a tiny message little and ruin a large
+ * one.
  */
 #include "test/fake/nccl_fake.h"
 
@@ -51,23 +53,27 @@ static const double believed_base_us[FAKE_NUM_ALGOS][FAKE_NUM_PROTOS] = {
     [ALGO_TREE] = {6.8, 14.0, 8.4}, [ALGO_RING] = {6.6, 14.0, 8.4}};
 static const double believed_hop_us[FAKE_NUM_ALGOS][FAKE_NUM_PROTOS] = {
     [ALGO_TREE] = {1.0, 1.9, 4.0}, [ALGO_RING] = {1.0, 2.5, 5.7}};
-static const double believed_gbs = 22, believed_ll = 0.38, believed_ll128 = 0.92, believed_tree = 0.85;
+static const double believed_gbs = 22, believed_ll = 0.38, believed_ll128 = 0.92,
+                    believed_tree = 0.85;
 
-const char *const fake_algo_words[FAKE_NUM_ALGOS] = {"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
+const char *const fake_algo_words[FAKE_NUM_ALGOS] = {
+    "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
 const char *const fake_proto_words[FAKE_NUM_PROTOS] = {"LL", "LL128", "Simple"};
 /* Algorithms this version knows by name. */
 #define KNOWN_ALGOS (FAKE_VER >= 22304 ? 7 : FAKE_VER >= 21801 ? 6 : FAKE_VER >= 21701 ? 5 : 4)
 
 const char *fake_func_name(ncclFunc_t f)
 {
-    static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv",
-                                        "Send", "Recv", "AlltoAll", "Scatter", "Gather"};
+    static const char *const names[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
+                                        "AllReduce", "SendRecv", "Send",      "Recv",
+                                        "AlltoAll",  "Scatter",  "Gather"};
     return names[f];
 }
 
 const char *fake_algo_name(int algo)
 {
-    static const char *const names[] = {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
+    static const char *const names[] = {
+        "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
     return algo >= 0 && algo < FAKE_NUM_ALGOS ? names[algo] : "Unknown";
 }
 
@@ -79,9 +85,10 @@ const char *fake_proto_name(int proto)
 
 const char *fake_type_name(ncclDataType_t type)
 {
-    static const char *const names[] = {"ncclInt8", "ncclUint8", "ncclInt32", "ncclUint32", "ncclInt64", "ncclUint64",
-                                        "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16",
-                                        "ncclFloat8e4m3", "ncclFloat8e5m2"};
+    static const char *const names[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",
+                                        "ncclUint32",   "ncclInt64",      "ncclUint64",
+                                        "ncclFloat16",  "ncclFloat32",    "ncclFloat64",
+                                        "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
     /* NCCL's own table has no word for the unsigned byte. */
     return type == ncclUint8 ? "Unknown" : names[type];
 }
@@ -95,15 +102,16 @@ static int nthreads(const char *name, int64_t env, int min, int max)
         return max;
     }
     if (env > max || env < min)
-        INFO(NCCL_GRAPH | NCCL_ENV, "Invalid %s %d (%s %d).", name, (int)env, env > max ? "maximum" : "minimum",
-             env > max ? max : min);
+        INFO(NCCL_GRAPH | NCCL_ENV, "Invalid %s %d (%s %d).", name, (int)env,
+             env > max ? "maximum" : "minimum", env > max ? max : min);
     return env > max ? max : env < min ? min : (int)env;
 }
 
 /* The path up to which peers reach each other directly. On this machine they are SYS apart. */
 static bool peers_are_direct(void)
 {
-    static const char *const levels[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
+    static const char *const levels[] = {"LOC", "NVL", "NVB", "C2C", "PIX",
+                                         "PXB", "P2C", "PXN", "PHB", "SYS"};
     static atomic_int answer; /* static in NCCL as well: 1 direct, 2 not */
     int known = atomic_load(&answer);
     if (known)
@@ -181,7 +189,8 @@ ncclResult_t fake_machine_setup(ncclComm_t comm)
         memcpy(m->thread_threshold[a], threshold, sizeof(threshold));
     }
     /* -2 is the default; anything else is taken as it is, zero and negatives too. */
-    int64_t b[] = {fake_param(VAR_NCCL_LL_BUFFSIZE), fake_param(VAR_NCCL_LL128_BUFFSIZE), fake_param(VAR_NCCL_BUFFSIZE)};
+    int64_t b[] = {fake_param(VAR_NCCL_LL_BUFFSIZE), fake_param(VAR_NCCL_LL128_BUFFSIZE),
+                   fake_param(VAR_NCCL_BUFFSIZE)};
     static const int64_t usual[] = {512 * 8 * 8 * 16, 640 * 120 * 8 * 8, 4 << 20};
     for (int p = 0; p < FAKE_NUM_PROTOS; p++)
         m->buff_bytes[p] = b[p] == -2 ? usual[p] : b[p];
@@ -215,8 +224,9 @@ ncclResult_t fake_machine_setup(ncclComm_t comm)
             if (t[i] >= 0)
                 m->thread_threshold[i / 3][i % 3] = (int)t[i];
     }
-    INFO(NCCL_INIT, "threadThresholds %d/%d/%d | %d/%d/%d | 512 | 512", m->thread_threshold[ALGO_TREE][0],
-         m->thread_threshold[ALGO_TREE][1], m->thread_threshold[ALGO_TREE][2], m->thread_threshold[ALGO_RING][0],
+    INFO(NCCL_INIT, "threadThresholds %d/%d/%d | %d/%d/%d | 512 | 512",
+         m->thread_threshold[ALGO_TREE][0], m->thread_threshold[ALGO_TREE][1],
+         m->thread_threshold[ALGO_TREE][2], m->thread_threshold[ALGO_RING][0],
          m->thread_threshold[ALGO_RING][1], m->thread_threshold[ALGO_RING][2]);
     return ncclSuccess;
 }
@@ -231,10 +241,13 @@ static int log2_up(int n)
 
 static int ring_steps(ncclFunc_t f, int n)
 {
-    return f == ncclFuncAllReduce ? 2 * (n - 1) : f == ncclFuncBroadcast || f == ncclFuncReduce ? n : n - 1;
+    return f == ncclFuncAllReduce                          ? 2 * (n - 1)
+           : f == ncclFuncBroadcast || f == ncclFuncReduce ? n
+                                                           : n - 1;
 }
 
-/* Bytes that cross each rank's link. Sizes of all-gather and reduce-scatter are totals, as NCCL's are. */
+/* Bytes that cross each rank's link. Sizes of all-gather and reduce-scatter are totals, as NCCL's
+ * are. */
 static double ring_traffic(ncclFunc_t f, int n, double bytes)
 {
     if (f == ncclFuncBroadcast || f == ncclFuncReduce)
@@ -247,11 +260,14 @@ static float predict_us(const ncclComm_t comm, ncclFunc_t f, int a, int p, size_
     if (!comm->machine.allowed[f][a][p])
         return -1.0f;
     int n = comm->nranks, steps = a == ALGO_TREE ? 2 * (n - 1) : ring_steps(f, n);
-    double gbs = believed_gbs * (p == PROTO_LL ? believed_ll : p == PROTO_LL128 ? believed_ll128 : 1.0);
+    double gbs = believed_gbs * (p == PROTO_LL      ? believed_ll
+                                 : p == PROTO_LL128 ? believed_ll128
+                                                    : 1.0);
     double traffic = a == ALGO_TREE ? 2.0 * (double)bytes : ring_traffic(f, n, (double)bytes);
     if (a == ALGO_TREE)
         gbs *= believed_tree;
-    return (float)((believed_base_us[a][p] + steps * believed_hop_us[a][p]) * ntasks + traffic / (gbs * 1e3));
+    return (float)((believed_base_us[a][p] + steps * believed_hop_us[a][p]) * ntasks +
+                   traffic / (gbs * 1e3));
 }
 
 static void shape(const ncclComm_t comm, size_t bytes, struct fake_choice *c)
@@ -283,8 +299,8 @@ static int used_channels(ncclFunc_t f, int n, size_t bytes, const struct fake_ch
     return cells < (size_t)nc ? (cells ? (int)cells : 1) : nc;
 }
 
-ncclResult_t fake_choose(ncclComm_t comm, ncclFunc_t func, ncclDataType_t type, size_t bytes, int ntasks, bool captured,
-                         struct fake_choice *out)
+ncclResult_t fake_choose(ncclComm_t comm, ncclFunc_t func, ncclDataType_t type, size_t bytes,
+                         int ntasks, bool captured, struct fake_choice *out)
 {
     float table[FAKE_NUM_ALGOS][FAKE_NUM_PROTOS];
     int tuner_channels = 0;
@@ -306,9 +322,11 @@ ncclResult_t fake_choose(ncclComm_t comm, ncclFunc_t func, ncclDataType_t type, 
             }
     if (out->algo < 0) {
         const char *algo = fake_string(VAR_NCCL_ALGO), *proto = fake_string(VAR_NCCL_PROTO);
-        WARN("Error : no algorithm/protocol available for function %s with datatype %s.%s%s%s%s%s%s",
-             fake_func_name(func), fake_type_name(type), algo ? " NCCL_ALGO was set to " : "", algo ? algo : "",
-             algo ? "." : "", proto ? " NCCL_PROTO was set to " : "", proto ? proto : "", proto ? "." : "");
+        WARN(
+            "Error : no algorithm/protocol available for function %s with datatype %s.%s%s%s%s%s%s",
+            fake_func_name(func), fake_type_name(type), algo ? " NCCL_ALGO was set to " : "",
+            algo ? algo : "", algo ? "." : "", proto ? " NCCL_PROTO was set to " : "",
+            proto ? proto : "", proto ? "." : "");
         return algo || proto ? ncclInvalidUsage : ncclInternalError;
     }
     out->predicted_us = best;
@@ -319,14 +337,15 @@ ncclResult_t fake_choose(ncclComm_t comm, ncclFunc_t func, ncclDataType_t type, 
     if (comm->has_tuner) {
         size_t chunk = (size_t)(comm->machine.buff_bytes[out->proto] / 8);
         size_t limit = chunk;
-        NCCLCHECK(fake_tuner_chunk(comm, func, bytes, out->algo, out->proto, out->nchannels, &chunk));
+        NCCLCHECK(
+            fake_tuner_chunk(comm, func, bytes, out->algo, out->proto, out->nchannels, &chunk));
         out->chunk_bytes = chunk < limit ? chunk : limit;
     }
     return ncclSuccess;
 }
 
-uint64_t fake_duration_ns(const struct ncclComm *comm, ncclFunc_t func, size_t bytes, const struct fake_choice *c,
-                          bool captured)
+uint64_t fake_duration_ns(const struct ncclComm *comm, ncclFunc_t func, size_t bytes,
+                          const struct fake_choice *c, bool captured)
 {
     const struct fake_machine *m = &comm->machine;
     int n = comm->nranks;
@@ -334,7 +353,10 @@ uint64_t fake_duration_ns(const struct ncclComm *comm, ncclFunc_t func, size_t b
         return (uint64_t)(1500 + (double)bytes / 900);
     if (func > ncclFuncAllReduce) { /* a message between two ranks */
         double gbs = m->net ? real.net_gbs : m->p2p ? real.p2p_gbs : real.shm_gbs;
-        double hop = real.hop_us[bytes <= 16384 ? PROTO_LL : PROTO_SIMPLE] + (m->net ? real.net_hop_us : m->p2p ? 0 : real.shm_hop_us);
+        double hop =
+            real.hop_us[bytes <= 16384 ? PROTO_LL : PROTO_SIMPLE] + (m->net   ? real.net_hop_us
+                                                                     : m->p2p ? 0
+                                                                              : real.shm_hop_us);
         return (uint64_t)(1e3 * (real.launch_us + hop + (double)bytes / (gbs * 1e3)));
     }
     bool tree = c->algo == ALGO_TREE;
@@ -347,8 +369,10 @@ uint64_t fake_duration_ns(const struct ncclComm *comm, ncclFunc_t func, size_t b
     double by_threads = c->nchannels * threads * real.thread_gbs[p];
     double gbs = fmin(path * real.efficiency[p], by_threads) * (tree ? real.tree_bandwidth : 1.0);
     double traffic = tree ? (double)bytes * 1.6 : ring_traffic(func, n, (double)bytes);
-    double us = real.launch_us + real.channel_us * c->nchannels + steps * hop + traffic / (gbs * 1e3);
-    /* Each buffer holds eight chunks; a small one means many hand-shakes. LL goes through one step at a time. */
+    double us =
+        real.launch_us + real.channel_us * c->nchannels + steps * hop + traffic / (gbs * 1e3);
+    /* Each buffer holds eight chunks; a small one means many hand-shakes. LL goes through one step
+     * at a time. */
     double buffer = (double)(m->buff_bytes[p] > 4096 ? m->buff_bytes[p] : 4096);
     double chunk = c->chunk_bytes ? (double)c->chunk_bytes : buffer / 8;
     if (chunk < 1024)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often each public function was entered, for tests: NCCLSHIM_FAKE_NCCL_COUNTS names the file. */
+/* How often each public function was entered; NCCLSHIM_FAKE_NCCL_COUNTS names the file. */
 #include "test/fake/nccl_fake.h"
 
 #include <stdio.h>

@@ -22,14 +22,16 @@ static const struct {
     const char *name;
     unsigned long bit;
 } subsystems[] = {
-    {"INIT", 0x1}, {"COLL", 0x2}, {"P2P", 0x4}, {"SHM", 0x8}, {"NET", 0x10}, {"GRAPH", 0x20}, {"TUNING", 0x40},
-    {"ENV", 0x80}, {"ALLOC", 0x100}, {"CALL", 0x200}, {"PROXY", 0x400}, {"NVLS", 0x800}, {"BOOTSTRAP", 0x1000},
-    {"REG", 0x2000}, {"PROFILE", 0x4000}, {"RAS", 0x8000}, {"DESTROY", 0x10000}, {"ALL", ~0ul},
+    {"INIT", 0x1},         {"COLL", 0x2},   {"P2P", 0x4},        {"SHM", 0x8},
+    {"NET", 0x10},         {"GRAPH", 0x20}, {"TUNING", 0x40},    {"ENV", 0x80},
+    {"ALLOC", 0x100},      {"CALL", 0x200}, {"PROXY", 0x400},    {"NVLS", 0x800},
+    {"BOOTSTRAP", 0x1000}, {"REG", 0x2000}, {"PROFILE", 0x4000}, {"RAS", 0x8000},
+    {"DESTROY", 0x10000},  {"ALL", ~0ul},
 };
 
 static const char *const levels[] = {"NONE", "VERSION", "WARN", "INFO", "ABORT", "TRACE"};
 
-/* The first log line may come while the env plugin is being opened: then, as in NCCL, raw getenv. */
+/* The first line may come while the env plugin is being opened: then, as in NCCL, raw getenv. */
 static const char *ask(const char *name)
 {
     return fake_env_ready() ? fake_getenv(name) : getenv(name);
@@ -104,7 +106,8 @@ bool fake_log_wanted(ncclDebugLogLevel l, unsigned long flags)
     return now < 0 || (now >= (int)l && (flags & mask));
 }
 
-void fake_log(ncclDebugLogLevel l, unsigned long flags, const char *where, int line, const char *fmt, ...)
+void fake_log(ncclDebugLogLevel l, unsigned long flags, const char *where, int line,
+              const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -134,7 +137,8 @@ void fake_log(ncclDebugLogLevel l, unsigned long flags, const char *where, int l
             fprintf(file, "\n%s%s:%d:%d [%d] %s:%d NCCL WARN %s\n", stamp, host, (int)getpid(),
                     (int)syscall(SYS_gettid), dev, where, line, text);
         else
-            fprintf(file, "%s:%d:%d [%d] NCCL INFO %s\n", host, (int)getpid(), (int)syscall(SYS_gettid), dev, text);
+            fprintf(file, "%s:%d:%d [%d] NCCL INFO %s\n", host, (int)getpid(),
+                    (int)syscall(SYS_gettid), dev, text);
         fflush(file);
     }
     pthread_mutex_unlock(&lock);

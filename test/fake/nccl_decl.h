@@ -2,7 +2,8 @@
 /*
  * NCCL's public types, as far as the simulated NCCL needs them, for any version from 2.8 to 2.30.7.
  * Own declarations rather than the machine's nccl.h, so that one machine can build every version. A
- * program that was compiled with a real nccl.h works with the library: layouts and numbers are the same.
+ * program that was compiled with a real nccl.h works with the library: layouts and numbers are the
+ * same.
  */
 #ifndef FAKE_NCCL_DECL_H
 #define FAKE_NCCL_DECL_H
@@ -156,7 +157,15 @@ typedef enum {
     ncclFuncGather = 10
 } ncclFunc_t;
 #define FAKE_NUM_FUNCS 5 /* those with an algorithm and a protocol */
-enum { ALGO_TREE, ALGO_RING, ALGO_COLLNET_DIRECT, ALGO_COLLNET_CHAIN, ALGO_NVLS, ALGO_NVLS_TREE, ALGO_PAT };
+enum {
+    ALGO_TREE,
+    ALGO_RING,
+    ALGO_COLLNET_DIRECT,
+    ALGO_COLLNET_CHAIN,
+    ALGO_NVLS,
+    ALGO_NVLS_TREE,
+    ALGO_PAT
+};
 #define FAKE_NUM_ALGOS 7
 enum { PROTO_LL, PROTO_LL128, PROTO_SIMPLE };
 #define FAKE_NUM_PROTOS 3
@@ -180,16 +189,17 @@ typedef enum {
 #define NCCL_BOOTSTRAP 0x1000ul
 #define NCCL_DESTROY 0x10000ul
 #define NCCL_ALL (~0ul)
-typedef void (*ncclDebugLogger_t)(ncclDebugLogLevel level, unsigned long flags, const char *file, int line,
-                                  const char *fmt, ...);
+typedef void (*ncclDebugLogger_t)(ncclDebugLogLevel level, unsigned long flags, const char *file,
+                                  int line, const char *fmt, ...);
 
 /*
- * One public function: exported weak under its name, with a strong p-twin, as NCCL does it. Weak also
- * means that calls between public functions stay interposable, which a preloaded library may rely on.
+ * One public function: exported weak under its name, with a strong p-twin, as NCCL does it. Weak
+ * also means that calls between public functions stay interposable, which a preloaded library may
+ * rely on.
  */
-#define FAKE_API(ret, name, ...)                                                                   \
-    __attribute__((visibility("default"), weak)) ret name(__VA_ARGS__);                            \
-    __attribute__((visibility("default"), alias(#name))) ret p##name(__VA_ARGS__);                 \
+#define FAKE_API(ret, name, ...)                                                   \
+    __attribute__((visibility("default"), weak)) ret name(__VA_ARGS__);            \
+    __attribute__((visibility("default"), alias(#name))) ret p##name(__VA_ARGS__); \
     ret name(__VA_ARGS__)
 
 #endif

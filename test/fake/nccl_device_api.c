@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host side of NCCL's device API and of one-sided operations. Nothing here can run kernels of a
- * user, so the functions check their arguments, count, and accept; what would have to move data between
- * ranks answers ncclInvalidUsage, as NCCL does on a machine without symmetric memory.
+ * user, so the functions check their arguments, count, and accept; what would have to move data
+ * between ranks answers ncclInvalidUsage, as NCCL does on a machine without symmetric memory.
  */
 #include "test/fake/nccl_fake.h"
 
@@ -70,19 +70,22 @@ FAKE_API(int, ncclLLA2ACalcSlots, int max_elts, int max_elt_size)
     return max_elts * ((max_elt_size + 7) / 8);
 }
 
-FAKE_API(ncclResult_t, ncclLLA2ACreateRequirement, int blocks, int slots, void *handle, void *requirement)
+FAKE_API(ncclResult_t, ncclLLA2ACreateRequirement, int blocks, int slots, void *handle,
+         void *requirement)
 {
     COUNT(ncclLLA2ACreateRequirement);
     return blocks >= 0 && slots >= 0 && handle && requirement ? ncclSuccess : ncclInvalidArgument;
 }
 
-FAKE_API(ncclResult_t, ncclLsaBarrierCreateRequirement, team t, int n, void *handle, void *requirement)
+FAKE_API(ncclResult_t, ncclLsaBarrierCreateRequirement, team t, int n, void *handle,
+         void *requirement)
 {
     COUNT(ncclLsaBarrierCreateRequirement);
     return t.nRanks > 0 && n >= 0 && handle && requirement ? ncclSuccess : ncclInvalidArgument;
 }
 
-FAKE_API(ncclResult_t, ncclGinBarrierCreateRequirement, ncclComm_t comm, team t, int n, void *handle, void *requirement)
+FAKE_API(ncclResult_t, ncclGinBarrierCreateRequirement, ncclComm_t comm, team t, int n,
+         void *handle, void *requirement)
 {
     COUNT(ncclGinBarrierCreateRequirement);
     NCCLCHECK(fake_comm_check(comm, "ncclGinBarrierCreateRequirement"));
@@ -98,14 +101,16 @@ FAKE_API(ncclResult_t, ncclCommQueryProperties, ncclComm_t comm, void *propertie
     return properties ? ncclInvalidUsage : ncclInvalidArgument;
 }
 
-FAKE_API(ncclResult_t, ncclGetLsaDevicePointer, ncclWindow_t win, size_t offset, int rank, void **out)
+FAKE_API(ncclResult_t, ncclGetLsaDevicePointer, ncclWindow_t win, size_t offset, int rank,
+         void **out)
 {
     COUNT(ncclGetLsaDevicePointer);
     (void)offset, (void)rank;
     return win && out ? ncclInvalidUsage : ncclInvalidArgument;
 }
 
-FAKE_API(ncclResult_t, ncclGetPeerDevicePointer, ncclWindow_t win, size_t offset, int peer, void **out)
+FAKE_API(ncclResult_t, ncclGetPeerDevicePointer, ncclWindow_t win, size_t offset, int peer,
+         void **out)
 {
     COUNT(ncclGetPeerDevicePointer);
     (void)offset, (void)peer;
@@ -123,38 +128,45 @@ typedef struct {
     void *base;
 } multimem;
 
-FAKE_API(ncclResult_t, ncclGetMultimemDevicePointer, ncclWindow_t win, size_t offset, multimem m, void **out)
+FAKE_API(ncclResult_t, ncclGetMultimemDevicePointer, ncclWindow_t win, size_t offset, multimem m,
+         void **out)
 {
     COUNT(ncclGetMultimemDevicePointer);
     (void)offset, (void)m;
     return win && out ? ncclInvalidUsage : ncclInvalidArgument;
 }
 
-FAKE_API(ncclResult_t, ncclGinOutboxCreateRequirement, int blocks, int size_log2, void *handle, void *requirement)
-{
-    COUNT(ncclGinOutboxCreateRequirement);
-    return blocks >= 0 && size_log2 >= 0 && handle && requirement ? ncclSuccess : ncclInvalidArgument;
-}
-
-FAKE_API(ncclResult_t, ncclGinInboxA2ACreateRequirement, team peers, int blocks, int size_log2, void *handle,
+FAKE_API(ncclResult_t, ncclGinOutboxCreateRequirement, int blocks, int size_log2, void *handle,
          void *requirement)
 {
-    COUNT(ncclGinInboxA2ACreateRequirement);
-    return peers.nRanks > 0 && blocks >= 0 && size_log2 >= 0 && handle && requirement ? ncclSuccess
-                                                                                      : ncclInvalidArgument;
+    COUNT(ncclGinOutboxCreateRequirement);
+    return blocks >= 0 && size_log2 >= 0 && handle && requirement ? ncclSuccess
+                                                                  : ncclInvalidArgument;
 }
 
-FAKE_API(ncclResult_t, ncclPutSignal, const void *buff, size_t count, ncclDataType_t type, int peer, ncclWindow_t win,
-         size_t offset, int sig, int ctx, unsigned flags, ncclComm_t comm, cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclGinInboxA2ACreateRequirement, team peers, int blocks, int size_log2,
+         void *handle, void *requirement)
+{
+    COUNT(ncclGinInboxA2ACreateRequirement);
+    return peers.nRanks > 0 && blocks >= 0 && size_log2 >= 0 && handle && requirement
+               ? ncclSuccess
+               : ncclInvalidArgument;
+}
+
+FAKE_API(ncclResult_t, ncclPutSignal, const void *buff, size_t count, ncclDataType_t type, int peer,
+         ncclWindow_t win, size_t offset, int sig, int ctx, unsigned flags, ncclComm_t comm,
+         cudaStream_t stream)
 {
     COUNT(ncclPutSignal);
-    (void)buff, (void)count, (void)type, (void)peer, (void)win, (void)offset, (void)sig, (void)ctx, (void)flags;
+    (void)buff, (void)count, (void)type, (void)peer, (void)win, (void)offset, (void)sig, (void)ctx,
+        (void)flags;
     (void)stream;
     NCCLCHECK(fake_comm_check(comm, "PutSignal"));
     return fake_group_error(ncclInvalidUsage);
 }
 
-FAKE_API(ncclResult_t, ncclSignal, int peer, int sig, int ctx, unsigned flags, ncclComm_t comm, cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclSignal, int peer, int sig, int ctx, unsigned flags, ncclComm_t comm,
+         cudaStream_t stream)
 {
     COUNT(ncclSignal);
     (void)peer, (void)sig, (void)ctx, (void)flags, (void)stream;
@@ -162,7 +174,8 @@ FAKE_API(ncclResult_t, ncclSignal, int peer, int sig, int ctx, unsigned flags, n
     return fake_group_error(ncclInvalidUsage);
 }
 
-FAKE_API(ncclResult_t, ncclWaitSignal, int n, ncclWaitSignalDesc_t *descs, ncclComm_t comm, cudaStream_t stream)
+FAKE_API(ncclResult_t, ncclWaitSignal, int n, ncclWaitSignalDesc_t *descs, ncclComm_t comm,
+         cudaStream_t stream)
 {
     COUNT(ncclWaitSignal);
     (void)n, (void)descs, (void)stream;

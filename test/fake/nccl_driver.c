@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver is opened when it is first needed, as NCCL does: version, unique id, group calls and error
- * strings work on a machine without one. Only the simulated driver will do (it has fakecuda_launch).
+ * The driver is opened when it is first needed, as NCCL does: version, unique id, group calls and
+ * error strings work on a machine without one. Only the simulated driver will do (it has
+ * fakecuda_launch).
  */
 #include "test/fake/nccl_fake.h"
 
@@ -13,9 +14,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static ncclResult_t outcome;
 
 /* cuStreamGetCaptureInfo in its CUDA 12.3 (v3) and 11.3 (v2) forms. */
-typedef CUresult (*info_v3)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **,
-                            const CUgraphEdgeData **, size_t *);
-typedef CUresult (*info_v2)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *);
+typedef CUresult (*info_v3)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
+                            const CUgraphNode **, const CUgraphEdgeData **, size_t *);
+typedef CUresult (*info_v2)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
+                            const CUgraphNode **, size_t *);
 static info_v3 get_info_v3;
 static CUresult capture_info_v3(CUstream s, CUstreamCaptureStatus *st, cuuint64_t *id, CUgraph *g,
                                 const CUgraphNode **deps, size_t *n)
@@ -37,6 +39,7 @@ static CUresult set_deps(CUstream s, CUgraphNode *deps, size_t n)
 static void find(void)
 {
     outcome = ncclUnhandledCudaError;
+    fake_getenv("CUDA_LAUNCH_BLOCKING");
     void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!lib) {
         WARN("Failed to find CUDA library libcuda.so.1 : %s", dlerror());
@@ -46,7 +49,8 @@ static void find(void)
 #define FIND(member, symbol, ret, args) *(void **)&fake_cu.member = dlsym(lib, symbol);
     FAKE_DRIVER(FIND)
     if (!fake_cu.launch) {
-        WARN("the simulated NCCL works with the simulated driver only: libcuda.so.1 has no fakecuda_launch");
+        WARN("the simulated NCCL works with the simulated driver only: libcuda.so.1 has no "
+             "fakecuda_launch");
         return;
     }
     get_info_v3 = (info_v3)dlsym(lib, "cuStreamGetCaptureInfo_v3");
@@ -55,14 +59,15 @@ static void find(void)
     update_deps_v2 = (deps_v2)dlsym(lib, "cuStreamUpdateCaptureDependencies_v2");
     update_deps_v1 = (deps_v1)dlsym(lib, "cuStreamUpdateCaptureDependencies");
     fake_cu.set_capture_deps = update_deps_v2 || update_deps_v1 ? set_deps : NULL;
-#define PRESENT(member, symbol, ret, args)                                                         \
-    if (!fake_cu.member) {                                                                         \
-        WARN("the simulated driver lacks %s", symbol);                                             \
-        return;                                                                                    \
+#define PRESENT(member, symbol, ret, args)             \
+    if (!fake_cu.member) {                             \
+        WARN("the simulated driver lacks %s", symbol); \
+        return;                                        \
     }
     FAKE_DRIVER(PRESENT)
     if (!fake_cu.capture_info || !fake_cu.set_capture_deps) {
-        WARN("the simulated driver lacks cuStreamGetCaptureInfo or cuStreamUpdateCaptureDependencies");
+        WARN("the simulated driver lacks cuStreamGetCaptureInfo or "
+             "cuStreamUpdateCaptureDependencies");
         return;
     }
     if (fake_cu_check(fake_cu.cuInit(0), "cuInit") != ncclSuccess)

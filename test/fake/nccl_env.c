@@ -18,7 +18,8 @@ typedef struct {
 } env_plugin_v1;
 typedef struct {
     const char *name;
-    ncclResult_t (*init)(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix, ncclDebugLogger_t log);
+    ncclResult_t (*init)(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix,
+                         ncclDebugLogger_t log);
     ncclResult_t (*finalize)(void);
     const char *(*getEnv)(const char *name);
 } env_plugin_v2;
@@ -36,7 +37,7 @@ static struct {
 #define KIND_I 'I'
 #define KIND_S 'S'
 #define KIND_O 'O'
-#define VAR_ROW(name, kind, def, since, until, stage)                                              \
+#define VAR_ROW(name, kind, def, since, until, stage) \
     {#name, KIND_##kind, def, since, until, STAGE_##stage, false, false, 0},
     FAKE_VARS(VAR_ROW)};
 
@@ -103,7 +104,8 @@ static void plugin_exit(void)
 {
     if (!plugin)
         return;
-    INFO(NCCL_INIT | (FAKE_VER >= 23003 ? NCCL_DESTROY : 0), "ENV/Plugin: Closing env plugin %s", plugin->name);
+    INFO(NCCL_INIT | (FAKE_VER >= 23003 ? NCCL_DESTROY : 0), "ENV/Plugin: Closing env plugin %s",
+         plugin->name);
     plugin_getenv = plain_getenv;
     if (plugin->finalize)
         plugin->finalize();
@@ -125,8 +127,10 @@ static void open_plugin(void)
     plugin_lib = fake_plugin_open(PLUGIN_ENV, value);
     if (!plugin_lib)
         return;
-    const env_plugin_v2 *v2 = FAKE_VER >= 23007 ? fake_plugin_symbol(plugin_lib, "ncclEnvPlugin_v2") : NULL;
-    const env_plugin_v1 *v1 = v2 ? (const void *)v2 : fake_plugin_symbol(plugin_lib, "ncclEnvPlugin_v1");
+    const env_plugin_v2 *v2 =
+        FAKE_VER >= 23007 ? fake_plugin_symbol(plugin_lib, "ncclEnvPlugin_v2") : NULL;
+    const env_plugin_v1 *v1 =
+        v2 ? (const void *)v2 : fake_plugin_symbol(plugin_lib, "ncclEnvPlugin_v1");
     if (!v1) {
         INFO(NCCL_INIT, "External env plugin %s is unsupported", fake_plugin_path(PLUGIN_ENV));
         fake_plugin_close(PLUGIN_ENV, plugin_lib);
@@ -212,7 +216,8 @@ int64_t fake_param(enum fake_var var)
 {
     if (!in_this_version(var))
         return vars[var].otherwise;
-    if (!no_cache_all && !no_cache_list && atomic_load_explicit(&vars[var].read, memory_order_acquire))
+    if (!no_cache_all && !no_cache_list &&
+        atomic_load_explicit(&vars[var].read, memory_order_acquire))
         return vars[var].value;
     fake_env_init();
     pthread_mutex_lock(&param_lock);
@@ -238,7 +243,8 @@ const char *fake_string(enum fake_var var)
 
 void fake_ask_stage(enum fake_stage stage)
 {
-    static atomic_uint done; /* one bit a stage: nothing left to ask but what is asked for each time */
+    static atomic_uint
+        done; /* one bit a stage: nothing left to ask but what is asked for each time */
     if (stage != STAGE_INIT && (atomic_load_explicit(&done, memory_order_relaxed) & 1u << stage))
         return;
     fake_env_init();
@@ -247,7 +253,8 @@ void fake_ask_stage(enum fake_stage stage)
             continue;
         if (vars[v].kind == 'I')
             (void)fake_param(v);
-        else if (vars[v].kind == 'O' && !atomic_exchange(&vars[v].read, true))
+        else if (vars[v].kind == 'O' && v != VAR_NCCL_COMM_ID &&
+                 !atomic_exchange(&vars[v].read, true))
             (void)fake_getenv(vars[v].name);
     }
     atomic_fetch_or(&done, 1u << stage);

@@ -2,14 +2,14 @@
 /*
  * What runs on the simulated device: one kernel for everything that a communicator has in a group.
  *
- * NCCL lets no two of a communicator's kernels run side by side, whatever streams they are in. Eager
- * launches take a ticket and run in that order; captured ones are kept apart by NCCL's event nodes, and
- * where those are switched off (graph mixing) two at once are reported: real NCCL would hang or mix up
- * their data.
+ * NCCL lets no two of a communicator's kernels run side by side, whatever streams they are in.
+ * Eager launches take a ticket and run in that order; captured ones are kept apart by NCCL's event
+ * nodes, and where those are switched off (graph mixing) two at once are reported: real NCCL would
+ * hang or mix up their data.
  *
  * Rules for what real NCCL does not check:
- *   - other function, count, type, operation or root than another rank: nothing is moved, one line on
- *     stderr, asynchronous error ncclInvalidArgument on every rank;
+ *   - other function, count, type, operation or root than another rank: nothing is moved, one line
+ * on stderr, asynchronous error ncclInvalidArgument on every rank;
  *   - other algorithm, protocol or channels than another rank: the same with ncclInternalError;
  *   - a rank that does not come within NCCLSHIM_FAKE_TIMEOUT seconds: ncclRemoteError.
  */
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- knobs ---------------------------------------------------------------------------------------- */
+/* ---- knobs ---- */
 
 static struct {
     pthread_once_t once;
@@ -67,7 +67,7 @@ static bool applies(char pair[2][64], const struct fake_choice *c, bool coll)
     return value && !strcmp(value, pair[1]);
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------------ */
+/* ---- the kernel ---- */
 
 static void fail(ncclComm_t comm, ncclResult_t res)
 {
@@ -80,8 +80,8 @@ static uint64_t give_up(ncclComm_t comm, const struct plan_op *op, uint64_t t)
 {
     comm->broken = true;
     if (!atomic_load(&comm->abort_flag)) {
-        fake_complain("rank %d of %d gave up on %s number %llu: not all ranks came", comm->rank, comm->nranks,
-                      fake_func_name(op->func), (unsigned long long)comm->exec_seq);
+        fake_complain("rank %d of %d gave up on %s number %llu: not all ranks came", comm->rank,
+                      comm->nranks, fake_func_name(op->func), (unsigned long long)comm->exec_seq);
         fail(comm, ncclRemoteError);
     }
     return t;
@@ -110,7 +110,8 @@ static uint64_t run_coll(ncclComm_t comm, const struct plan_op *op, uint64_t arr
     uint64_t latest = arrival;
     switch (fake_move_coll(comm, op, arrival, knobs.skip_data, &latest)) {
     case MOVED:
-        return latest + op->duration_ns + fake_noise_ns(op->duration_ns, comm->nranks, comm->exec_seq);
+        return latest + op->duration_ns +
+               fake_noise_ns(op->duration_ns, comm->nranks, comm->exec_seq);
     case MISMATCH:
         fail(comm, ncclInvalidArgument);
         return latest;
@@ -132,16 +133,21 @@ static uint64_t run_messages(struct fake_plan *plan, int first, uint64_t arrival
     for (int i = 0; i < n; i++) {
         const struct plan_op *op = &plan->ops[first + i];
         bool send = op->func == ncclFuncSend;
-        msgs[i] = (struct fake_msg){.is_send = send, .peer = op->root, .bytes = op->bytes, .arrival_ns = arrival,
+        msgs[i] = (struct fake_msg){.is_send = send,
+                                    .peer = op->root,
+                                    .bytes = op->bytes,
+                                    .arrival_ns = arrival,
                                     .buff = send ? (char *)(uintptr_t)op->send : op->recv};
     }
     bool ok = fake_shm_messages(comm->shm, comm->rank, msgs, n, knobs.skip_data);
     for (int i = 0; i < n && ok; i++) {
-        uint64_t t = (msgs[i].peer_arrival_ns > arrival ? msgs[i].peer_arrival_ns : arrival) + plan->ops[first + i].duration_ns;
+        uint64_t t = (msgs[i].peer_arrival_ns > arrival ? msgs[i].peer_arrival_ns : arrival) +
+                     plan->ops[first + i].duration_ns;
         end = t > end ? t : end;
         if (msgs[i].mismatch) {
-            fake_complain("%s of rank %d with rank %d: the two sides name different sizes (%zu bytes here)",
-                          msgs[i].is_send ? "send" : "receive", comm->rank, msgs[i].peer, msgs[i].bytes);
+            fake_complain(
+                "%s of rank %d with rank %d: the two sides name different sizes (%zu bytes here)",
+                msgs[i].is_send ? "send" : "receive", comm->rank, msgs[i].peer, msgs[i].bytes);
             fail(comm, ncclInvalidArgument);
         }
     }
@@ -158,9 +164,12 @@ static void enter(struct fake_plan *plan)
     while ((plan->ticket && comm->tickets_done + 1 != plan->ticket) || comm->busy) {
         if (!plan->ticket && comm->busy && !told) {
             told = true;
-            fake_complain("communicator %p, rank %d: a graph launch while another launch of the communicator is still "
-                          "running%s; NCCL would hang or give wrong data", (void *)comm, comm->rank,
-                          comm->machine.graph_mixing ? "" : " (NCCL_GRAPH_MIXING_SUPPORT=0 forbids it)");
+            fake_complain("communicator %p, rank %d: a graph launch while another launch of the "
+                          "communicator is still "
+                          "running%s; NCCL would hang or give wrong data",
+                          (void *)comm, comm->rank,
+                          comm->machine.graph_mixing ? ""
+                                                     : " (NCCL_GRAPH_MIXING_SUPPORT=0 forbids it)");
         }
         pthread_cond_wait(&comm->exec_cond, &comm->exec_lock);
     }
@@ -208,7 +217,7 @@ static void release_plan(void *arg)
     fake_comm_unref(comm);
 }
 
-/* ---- the launch -------------------------------------------------------------------------------------- */
+/* ---- the launch ---- */
 
 /* Names as a profiler of kernels would show them. They stay: the driver keeps no copy. */
 static const char *kernel_name(const struct fake_task *t)
@@ -216,12 +225,15 @@ static const char *kernel_name(const struct fake_task *t)
     static char names[FAKE_NUM_FUNCS][FAKE_NUM_ALGOS][FAKE_NUM_PROTOS][64];
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     if (t->func > ncclFuncAllReduce)
-        return FAKE_VER >= 22003 ? "ncclDevKernel_SendRecv" : "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t";
+        return FAKE_VER >= 22003 ? "ncclDevKernel_SendRecv"
+                                 : "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t";
     char *name = names[t->func][t->choice.algo][t->choice.proto];
     pthread_mutex_lock(&lock);
     if (!*name)
-        snprintf(name, 64, FAKE_VER >= 22003 ? "ncclDevKernel_%s_Sum_%s_%s" : "ncclKernel_%s_%s_%s_Sum",
-                 fake_func_name(t->func), fake_algo_name(t->choice.algo), fake_proto_name(t->choice.proto));
+        snprintf(name, 64,
+                 FAKE_VER >= 22003 ? "ncclDevKernel_%s_Sum_%s_%s" : "ncclKernel_%s_%s_%s_Sum",
+                 fake_func_name(t->func), fake_algo_name(t->choice.algo),
+                 fake_proto_name(t->choice.proto));
     pthread_mutex_unlock(&lock);
     return name;
 }
@@ -232,18 +244,26 @@ static void fill(struct plan_op *op, const struct fake_task *t)
     bool coll = t->func <= ncclFuncAllReduce && comm->nranks > 1;
     bool total = t->func == ncclFuncAllGather || t->func == ncclFuncReduceScatter;
     size_t bytes = t->count * fake_type_size(t->type);
-    *op = (struct plan_op){.func = t->func, .send = t->send, .recv = t->recv, .count = t->count, .type = t->type,
-                           .op = t->op, .root = t->root, .bytes = bytes};
+    *op = (struct plan_op){.func = t->func,
+                           .send = t->send,
+                           .recv = t->recv,
+                           .count = t->count,
+                           .type = t->type,
+                           .op = t->op,
+                           .root = t->root,
+                           .bytes = bytes};
     uint64_t key[] = {t->func, t->type, t->op.op, t->op.premul, (uint64_t)(int64_t)t->root};
     op->key = fake_hash(key, sizeof(key), 5);
-    op->choice = (uint64_t)t->choice.algo | (uint64_t)t->choice.proto << 8 | (uint64_t)t->choice.nchannels << 16;
-    op->duration_ns =
-        fake_duration_ns(comm, t->func, bytes * (total ? (size_t)comm->nranks : 1), &t->choice, t->captured);
+    op->choice = (uint64_t)t->choice.algo | (uint64_t)t->choice.proto << 8 |
+                 (uint64_t)t->choice.nchannels << 16;
+    op->duration_ns = fake_duration_ns(comm, t->func, bytes * (total ? (size_t)comm->nranks : 1),
+                                       &t->choice, t->captured);
     op->wrong = applies(knobs.wrong, &t->choice, coll);
     op->hang = applies(knobs.hang, &t->choice, coll);
 }
 
-ncclResult_t fake_exec_launch(ncclComm_t comm, CUstream stream, struct fake_task *tasks, bool captured)
+ncclResult_t fake_exec_launch(ncclComm_t comm, CUstream stream, struct fake_task *tasks,
+                              bool captured)
 {
     int n = 0;
     pthread_once(&knobs.once, read_knobs);
@@ -278,8 +298,10 @@ void fake_exec_wait_idle(ncclComm_t comm, bool graphs_too)
     pthread_mutex_lock(&comm->exec_lock);
     while (comm->inflight || (graphs_too && comm->persistent))
         if (pthread_cond_timedwait(&comm->exec_cond, &comm->exec_lock, &deadline)) {
-            fake_complain("communicator %p, rank %d: %d launches and %d graphs of it are still alive; NCCL would wait "
-                          "for ever", (void *)comm, comm->rank, comm->inflight, comm->persistent);
+            fake_complain("communicator %p, rank %d: %d launches and %d graphs of it are still "
+                          "alive; NCCL would wait "
+                          "for ever",
+                          (void *)comm, comm->rank, comm->inflight, comm->persistent);
             break;
         }
     pthread_mutex_unlock(&comm->exec_lock);

@@ -27,8 +27,8 @@ struct fake_plan {
 
 enum moved { MOVED, MISMATCH, OTHER_CHOICE, BROKEN };
 /* Meets the other ranks and moves the data; *latest is the arrival of the last rank. */
-enum moved fake_move_coll(ncclComm_t comm, const struct plan_op *op, uint64_t arrival_ns, bool skip_data,
-                          uint64_t *latest);
+enum moved fake_move_coll(ncclComm_t comm, const struct plan_op *op, uint64_t arrival_ns,
+                          bool skip_data, uint64_t *latest);
 void fake_move_alone(const struct plan_op *op);
 
 #endif

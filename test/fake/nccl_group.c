@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups. Depth and tasks belong to the thread. At the outermost end: first the jobs (inits, destroys),
- * side by side when there are several, then the launches, one for each communicator. A group of
- * non-blocking communicators does all that on a thread of its own and answers ncclInProgress.
+ * Groups. Depth and tasks belong to the thread. At the outermost end: first the jobs (inits,
+ * destroys), side by side when there are several, then the launches, one for each communicator. A
+ * group of non-blocking communicators does all that on a thread of its own and answers
+ * ncclInProgress.
  */
 #include "test/fake/nccl_fake.h"
 
@@ -93,7 +94,7 @@ ncclResult_t fake_group_job(ncclComm_t comm, fake_job_fn fn, void *arg, bool des
     return ncclSuccess;
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------- */
+/* ---- tasks ---- */
 
 static struct comm_tasks *tasks_of(ncclComm_t comm)
 {
@@ -114,8 +115,10 @@ ncclResult_t fake_group_add(struct fake_task *task)
     struct fake_graph_id graph;
     ncclResult_t res = fake_capture_query(task->stream, &graph);
     struct comm_tasks *t = res == ncclSuccess ? tasks_of(comm) : NULL;
-    if (t && t->ntasks && (!t->graph.graph != !graph.graph || (graph.graph && t->graph.id != graph.id))) {
-        WARN("Streams given to a communicator within a NCCL group must either be all uncaptured or all captured by the same graph.");
+    if (t && t->ntasks &&
+        (!t->graph.graph != !graph.graph || (graph.graph && t->graph.id != graph.id))) {
+        WARN("Streams given to a communicator within a NCCL group must either be all uncaptured or "
+             "all captured by the same graph.");
         res = ncclInvalidUsage;
     }
     if (res == ncclSuccess)
@@ -158,10 +161,11 @@ static size_t tuner_bytes(const struct fake_task *t)
 
 static bool one_bin(const struct fake_task *a, const struct fake_task *b)
 {
-    return a->func == b->func && a->type == b->type && a->op.op == b->op.op && a->op.premul == b->op.premul;
+    return a->func == b->func && a->type == b->type && a->op.op == b->op.op &&
+           a->op.premul == b->op.premul;
 }
 
-/* Collectives in descending order of size, as NCCL's sorter gives them; sends and receives behind. */
+/* Collectives by descending size, as NCCL's sorter gives them; messages behind. */
 static struct fake_task *sorted(struct fake_task *list)
 {
     struct fake_task *colls = NULL, *p2p = NULL, **end = &p2p;
@@ -187,15 +191,17 @@ static struct fake_task *sorted(struct fake_task *list)
 }
 
 /*
- * NCCL asks for one algorithm for all tasks of a (function, operation, type) whose sizes are within four
- * times of the smallest, with the sum of their bytes.
+ * NCCL asks for one algorithm for all tasks of a (function, operation, type) whose sizes are within
+ * four times of the smallest, with the sum of their bytes.
  */
 static ncclResult_t choose(struct comm_tasks *c, ncclSimInfo_t *sim)
 {
     int ncolls = 0;
     for (struct fake_task *t = c->first; t; t = t->next)
         ncolls += t->func <= ncclFuncAllReduce;
-    int per_channel = c->comm->machine.nchannels ? (ncolls + c->comm->machine.nchannels - 1) / c->comm->machine.nchannels : 1;
+    int per_channel = c->comm->machine.nchannels
+                          ? (ncolls + c->comm->machine.nchannels - 1) / c->comm->machine.nchannels
+                          : 1;
     for (;;) {
         struct fake_task *t = NULL; /* the smallest one left is the last: the list descends */
         for (struct fake_task *u = c->first; u; u = u->next)
@@ -208,16 +214,17 @@ static ncclResult_t choose(struct comm_tasks *c, ncclSimInfo_t *sim)
             if (u == t || (!u->choice.nchannels && one_bin(t, u) && traffic(u) < limit))
                 bytes += tuner_bytes(u);
         struct fake_choice choice;
-        NCCLCHECK(fake_choose(c->comm, t->func, t->type, bytes, per_channel, c->graph.graph != NULL, &choice));
+        NCCLCHECK(fake_choose(c->comm, t->func, t->type, bytes, per_channel, c->graph.graph != NULL,
+                              &choice));
         if (sim && sim->estimatedTime < choice.predicted_us)
             sim->estimatedTime = choice.predicted_us;
         for (struct fake_task *u = c->first; u; u = u->next)
             if (u == t || (!u->choice.nchannels && one_bin(t, u) && traffic(u) < limit))
                 u->choice = choice;
         if (c->comm->rank == 0)
-            INFO(NCCL_TUNING, "%s: %ld Bytes -> Algo %s proto %s channel{Lo..Hi}={0..%d}", fake_func_name(t->func),
-                 (long)(t->count * fake_type_size(t->type)), fake_algo_name(choice.algo), fake_proto_name(choice.proto),
-                 choice.nchannels - 1);
+            INFO(NCCL_TUNING, "%s: %ld Bytes -> Algo %s proto %s channel{Lo..Hi}={0..%d}",
+                 fake_func_name(t->func), (long)(t->count * fake_type_size(t->type)),
+                 fake_algo_name(choice.algo), fake_proto_name(choice.proto), choice.nchannels - 1);
     }
     return ncclSuccess;
 }
@@ -249,7 +256,7 @@ static ncclResult_t launch(struct comm_tasks *c, ncclSimInfo_t *sim)
     return ncclSuccess;
 }
 
-/* ---- the end of a group ---------------------------------------------------------------------------- */
+/* ---- the end of a group ---- */
 
 static void *job_main(void *arg)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a communicator: the id, the rendezvous of all ranks, and what NCCL reads and says on the way. */
+/* Making a communicator: the id, the rendezvous of all ranks, and what NCCL reads and says on the
+ * way. */
 #include "test/fake/nccl_fake.h"
 
 #include <stdio.h>
@@ -10,8 +11,13 @@
 
 ncclResult_t fake_init_once(void)
 {
+    static atomic_flag asked = ATOMIC_FLAG_INIT;
     fake_env_init();
     fake_ask_stage(STAGE_UNIQUE_ID);
+    if (!atomic_flag_test_and_set(&asked)) { /* the bootstrap looks for its network twice */
+        fake_string(VAR_NCCL_COMM_ID);
+        fake_string(VAR_NCCL_COMM_ID);
+    }
     return ncclSuccess;
 }
 
@@ -23,7 +29,8 @@ FAKE_API(ncclResult_t, ncclGetUniqueId, ncclUniqueId *id)
         WARN("GetUniqueId : out argument is NULL");
         return ncclInvalidArgument;
     }
-    /* NCCL puts its bootstrap's address here; this library needs no more than a name that is nobody else's. */
+    /* NCCL puts its bootstrap's address here; this library needs no more than a name that is nobody
+     * else's. */
     memset(id, 0, sizeof(*id));
     const char *fixed = fake_string(VAR_NCCL_COMM_ID);
     uint64_t token[2];
@@ -38,7 +45,7 @@ FAKE_API(ncclResult_t, ncclGetUniqueId, ncclUniqueId *id)
     return ncclSuccess;
 }
 
-/* ---- the job ------------------------------------------------------------------------------------ */
+/* ---- the job ---- */
 
 static uint64_t host_hash(void)
 {
@@ -64,13 +71,14 @@ static ncclResult_t check_peers(ncclComm_t comm, const struct fake_peer *peers)
             seen = seen || peers[q].host_hash == p->host_hash;
         hosts += !seen;
         if (p->version != me->version) {
-            WARN("Mismatched NCCL version detected : rank %d version %d rank %d version %d", r, p->version, comm->rank,
-                 me->version);
+            WARN("Mismatched NCCL version detected : rank %d version %d rank %d version %d", r,
+                 p->version, comm->rank, me->version);
             return ncclInvalidUsage;
         }
-        if (r != comm->rank && p->host_hash == me->host_hash && p->bus_id == me->bus_id && !shared) {
-            WARN("Duplicate GPU detected : rank %d and rank %d both on CUDA device %lx", comm->rank, r,
-                 (unsigned long)me->bus_id);
+        if (r != comm->rank && p->host_hash == me->host_hash && p->bus_id == me->bus_id &&
+            !shared) {
+            WARN("Duplicate GPU detected : rank %d and rank %d both on CUDA device %lx", comm->rank,
+                 r, (unsigned long)me->bus_id);
             return ncclInvalidUsage;
         }
     }
@@ -106,8 +114,11 @@ static void ask_per_comm(void)
 
 static ncclResult_t set_up(ncclComm_t comm)
 {
-    struct fake_peer me = {.host_hash = host_hash(), .bus_id = comm->bus_id, .pid = (int32_t)getpid(),
-                           .cuda_dev = comm->cuda_dev, .rank = comm->rank};
+    struct fake_peer me = {.host_hash = host_hash(),
+                           .bus_id = comm->bus_id,
+                           .pid = (int32_t)getpid(),
+                           .cuda_dev = comm->cuda_dev,
+                           .rank = comm->rank};
     int version = 0;
     NCCLCHECK(ncclGetVersion(&version));
     me.version = version;
@@ -119,14 +130,17 @@ static ncclResult_t set_up(ncclComm_t comm)
     free(peers);
     NCCLCHECK(res);
     ask_per_comm();
-    INFO(NCCL_INIT, "comm %p rank %d nRanks %d nNodes %d localRanks %d localRank %d MNNVL 0", (void *)comm, comm->rank,
-         comm->nranks, comm->nnodes, comm->nranks / comm->nnodes, comm->rank % (comm->nranks / comm->nnodes));
+    INFO(NCCL_INIT, "comm %p rank %d nRanks %d nNodes %d localRanks %d localRank %d MNNVL 0",
+         (void *)comm, comm->rank, comm->nranks, comm->nnodes, comm->nranks / comm->nnodes,
+         comm->rank % (comm->nranks / comm->nnodes));
     fake_profiler_init(comm);
     NCCLCHECK(fake_tuner_init(comm));
     NCCLCHECK(fake_machine_setup(comm));
     int n = comm->machine.nchannels;
-    INFO(NCCL_INIT, "%d coll channels, %d collnet channels, 0 nvls channels, %d p2p channels, %d p2p channels per peer", n,
-         n, n, n > 2 ? 2 : n);
+    INFO(NCCL_INIT,
+         "%d coll channels, %d collnet channels, 0 nvls channels, %d p2p channels, %d p2p channels "
+         "per peer",
+         n, n, n, n > 2 ? 2 : n);
     if (comm->rank == 0) {
         const char *mode = fake_string(VAR_NCCL_LAUNCH_MODE);
         if (mode)
@@ -139,25 +153,29 @@ static void say(ncclComm_t comm, const struct fake_init *what, const char *state
 {
     if (what->parent)
         INFO(NCCL_INIT,
-             "%s comm %p rank %d nranks %d cudaDev %d nvmlDev %d busId %lx parent %p splitCount %d color %d key %d%s- Init %s",
+             "%s comm %p rank %d nranks %d cudaDev %d nvmlDev %d busId %lx parent %p splitCount %d "
+             "color %d key %d%s- Init %s",
              what->func, (void *)comm, comm->rank, comm->nranks, comm->cuda_dev, comm->cuda_dev,
-             (unsigned long)comm->bus_id, (void *)what->parent, what->parent->split_count, what->color, what->key,
-             *state == 'S' ? "" : " ", state);
+             (unsigned long)comm->bus_id, (void *)what->parent, what->parent->split_count,
+             what->color, what->key, *state == 'S' ? "" : " ", state);
     else
-        INFO(NCCL_INIT, "%s comm %p rank %d nranks %d cudaDev %d nvmlDev %d busId %lx commId 0x%llx - Init %s", what->func,
-             (void *)comm, comm->rank, comm->nranks, comm->cuda_dev, comm->cuda_dev, (unsigned long)comm->bus_id,
-             (unsigned long long)comm->comm_hash, state);
+        INFO(NCCL_INIT,
+             "%s comm %p rank %d nranks %d cudaDev %d nvmlDev %d busId %lx commId 0x%llx - Init %s",
+             what->func, (void *)comm, comm->rank, comm->nranks, comm->cuda_dev, comm->cuda_dev,
+             (unsigned long)comm->bus_id, (unsigned long long)comm->comm_hash, state);
 }
 
 struct split_word {
     int color, key;
 };
 
-/* Who of the parent's ranks comes along, and in which order; the child's name follows from the parent's. */
+/* Who of the parent's ranks comes along, and in which order; the child's name follows from the
+ * parent's. */
 static ncclResult_t find_split(struct fake_init *what)
 {
     struct ncclComm *parent = what->parent;
-    struct split_word me = {what->color, what->key}, *all = calloc((size_t)parent->nranks, sizeof(*all));
+    struct split_word me = {what->color, what->key},
+                      *all = calloc((size_t)parent->nranks, sizeof(*all));
     ncclResult_t res = fake_shm_allgather(parent->shm, &me, sizeof(me), all);
     what->nranks = what->rank = 0;
     for (int r = 0; r < parent->nranks && res == ncclSuccess; r++) {
@@ -239,10 +257,10 @@ ncclResult_t fake_init_launch(ncclComm_t state_of, const struct fake_init *what)
     return fake_group_job(state_of, job, copy, false);
 }
 
-/* ---- the public functions ------------------------------------------------------------------------ */
+/* ---- the public functions ---- */
 
-ncclResult_t fake_init_rank(ncclComm_t *newcomm, int nranks, const ncclUniqueId *id, int rank, int dev,
-                            const ncclConfig_t *config, const char *func)
+ncclResult_t fake_init_rank(ncclComm_t *newcomm, int nranks, const ncclUniqueId *id, int rank,
+                            int dev, const ncclConfig_t *config, const char *func)
 {
     NCCLCHECK(fake_init_once());
     fake_show_version(rank);
@@ -270,7 +288,8 @@ ncclResult_t fake_init_rank(ncclComm_t *newcomm, int nranks, const ncclUniqueId 
     *newcomm = comm;
     fake_string(VAR_NCCL_COMM_ID);
     res = fake_init_launch(comm, &what);
-    if (res != ncclSuccess && fake_group_depth() == 0) { /* outside a group a failed init leaves no handle */
+    if (res != ncclSuccess &&
+        fake_group_depth() == 0) { /* outside a group a failed init leaves no handle */
         *newcomm = NULL;
         fake_comm_unref(comm);
     }
@@ -304,8 +323,8 @@ static ncclResult_t init_with_config(ncclComm_t *comm, int nranks, const ncclUni
     return res;
 }
 
-FAKE_API(ncclResult_t, ncclCommInitRankConfig, ncclComm_t *comm, int nranks, ncclUniqueId id, int rank,
-         ncclConfig_t *config)
+FAKE_API(ncclResult_t, ncclCommInitRankConfig, ncclComm_t *comm, int nranks, ncclUniqueId id,
+         int rank, ncclConfig_t *config)
 {
     fake_env_init();
     API_ENTER(ncclCommInitRankConfig);
@@ -314,8 +333,8 @@ FAKE_API(ncclResult_t, ncclCommInitRankConfig, ncclComm_t *comm, int nranks, ncc
 #endif
 
 #if FAKE_VER >= 22304
-FAKE_API(ncclResult_t, ncclCommInitRankScalable, ncclComm_t *comm, int nranks, int rank, int nid, ncclUniqueId *ids,
-         ncclConfig_t *config)
+FAKE_API(ncclResult_t, ncclCommInitRankScalable, ncclComm_t *comm, int nranks, int rank, int nid,
+         ncclUniqueId *ids, ncclConfig_t *config)
 {
     fake_env_init();
     API_ENTER(ncclCommInitRankScalable);
@@ -336,7 +355,9 @@ FAKE_API(ncclResult_t, ncclCommInitAll, ncclComm_t *comms, int ndev, const int *
     NCCLCHECK(fake_current_device(&dev));
     CUCHECK(fake_cu.cuCtxGetCurrent(&old));
     if (!comms || ndev < 0) {
-        WARN(comms ? "Invalid device count requested : %d" : "CommInitAll : comms argument is NULL (%d)", ndev);
+        WARN(comms ? "Invalid device count requested : %d"
+                   : "CommInitAll : comms argument is NULL (%d)",
+             ndev);
         return ncclInvalidArgument;
     }
     CUCHECK(fake_cu.cuDeviceGetCount(&total));
@@ -357,7 +378,8 @@ FAKE_API(ncclResult_t, ncclCommInitAll, ncclComm_t *comms, int ndev, const int *
     for (int i = 0; i < ndev; i++) {
         CUcontext ctx;
         int d = devlist ? devlist[i] : i;
-        if (fake_cu.cuDeviceGet(&dev, d) == CUDA_SUCCESS && fake_cu.cuDevicePrimaryCtxRetain(&ctx, dev) == CUDA_SUCCESS)
+        if (fake_cu.cuDeviceGet(&dev, d) == CUDA_SUCCESS &&
+            fake_cu.cuDevicePrimaryCtxRetain(&ctx, dev) == CUDA_SUCCESS)
             fake_cu.cuCtxSetCurrent(ctx);
         (void)fake_init_rank(&comms[i], ndev, &id, i, d, NULL, "ncclCommInitAll");
     }

@@ -28,8 +28,8 @@ static ncclResult_t reclaim_job(ncclComm_t comm, void *arg)
         fake_exec_wait_idle(comm, false);
     fake_capture_fini(comm);
     fake_cu.cuCtxSetCurrent(current);
-    INFO(NCCL_INIT, "comm %p rank %d nranks %d cudaDev %d busId %lx - %s COMPLETE", (void *)comm, comm->rank,
-         comm->nranks, comm->cuda_dev, (unsigned long)comm->bus_id, what);
+    INFO(NCCL_INIT, "comm %p rank %d nranks %d cudaDev %d busId %lx - %s COMPLETE", (void *)comm,
+         comm->rank, comm->nranks, comm->cuda_dev, (unsigned long)comm->bus_id, what);
     comm->start_magic = comm->end_magic = 0; /* a later call with this handle finds it corrupted */
     fake_comm_unref(comm);
     return ncclSuccess;
@@ -66,11 +66,13 @@ static ncclResult_t end_of(ncclComm_t comm, bool abort)
 {
     if (!comm)
         return ncclSuccess;
-    if (comm->fork_generation != fake_fork_generation) /* the parent's: its threads and streams are not here */
+    if (comm->fork_generation !=
+        fake_fork_generation) /* the parent's: its threads and streams are not here */
         return ncclUnhandledCudaError;
     NCCLCHECK(fake_comm_check(comm, abort ? "CommAbort" : "CommDestroy"));
-    INFO(NCCL_INIT, "comm %p rank %d nranks %d cudaDev %d busId %lx - %s START", (void *)comm, comm->rank, comm->nranks,
-         comm->cuda_dev, (unsigned long)comm->bus_id, abort ? "Abort" : "Destroy");
+    INFO(NCCL_INIT, "comm %p rank %d nranks %d cudaDev %d busId %lx - %s START", (void *)comm,
+         comm->rank, comm->nranks, comm->cuda_dev, (unsigned long)comm->bus_id,
+         abort ? "Abort" : "Destroy");
     NCCLCHECK(fake_group_start());
     if (abort) {
         atomic_store(&comm->abort_flag, 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL_ALGO and NCCL_PROTO: entries by ';', each "[function:][^]element,element"; only the first may
- * lack the function; blanks are not trimmed; what is not known fails the communicator's init. Before
- * 2.24 the value was one list for all functions and a colon was part of a (then unknown) word.
+ * NCCL_ALGO and NCCL_PROTO: entries by ';', each "[function:][^]element,element"; only the first
+ * may lack the function; blanks are not trimmed; what is not known fails the communicator's init.
+ * Before 2.24 the value was one list for all functions and a colon was part of a (then unknown)
+ * word.
  */
 #include "test/fake/nccl_fake.h"
 
@@ -10,10 +11,12 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const functions[FAKE_NUM_FUNCS] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
+static const char *const functions[FAKE_NUM_FUNCS] = {"Broadcast", "Reduce", "AllGather",
+                                                      "ReduceScatter", "AllReduce"};
 
 /* One element list into one row. */
-static ncclResult_t row(const char *list, const char *whole, const char *const *elems, int n, int *out)
+static ncclResult_t row(const char *list, const char *whole, const char *const *elems, int n,
+                        int *out)
 {
     int set = 1;
     if (*list == '^') {
@@ -24,7 +27,8 @@ static ncclResult_t row(const char *list, const char *whole, const char *const *
         out[e] = !set;
     char *copy = strdup(list), *save = NULL;
     ncclResult_t res = ncclSuccess;
-    for (char *word = strtok_r(copy, ",", &save); word && res == ncclSuccess; word = strtok_r(NULL, ",", &save)) {
+    for (char *word = strtok_r(copy, ",", &save); word && res == ncclSuccess;
+         word = strtok_r(NULL, ",", &save)) {
         int e = 0;
         while (e < n && strcasecmp(word, elems[e]))
             e++;
@@ -39,8 +43,8 @@ static ncclResult_t row(const char *list, const char *whole, const char *const *
     return res;
 }
 
-static ncclResult_t entry(char *text, bool first, const char *whole, const char *const *elems, int n,
-                          int list[FAKE_NUM_FUNCS][8])
+static ncclResult_t entry(char *text, bool first, const char *whole, const char *const *elems,
+                          int n, int list[FAKE_NUM_FUNCS][8])
 {
     char *save = NULL, *prefix = NULL, *elements = text;
     if (FAKE_VER >= 22403) {
@@ -71,13 +75,15 @@ static ncclResult_t entry(char *text, bool first, const char *whole, const char 
     return ncclSuccess;
 }
 
-ncclResult_t fake_parse_list(const char *text, const char *const *elems, int nelems, int list[FAKE_NUM_FUNCS][8])
+ncclResult_t fake_parse_list(const char *text, const char *const *elems, int nelems,
+                             int list[FAKE_NUM_FUNCS][8])
 {
     char *copy = strdup(text), *save = NULL;
     ncclResult_t res = ncclSuccess;
     bool first = true;
     const char *separator = FAKE_VER >= 22403 ? ";" : "";
-    for (char *t = strtok_r(copy, separator, &save); t && res == ncclSuccess; t = strtok_r(NULL, separator, &save)) {
+    for (char *t = strtok_r(copy, separator, &save); t && res == ncclSuccess;
+         t = strtok_r(NULL, separator, &save)) {
         res = entry(t, first, text, elems, nelems, list);
         first = false;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory, registration and windows. Registered memory makes nothing faster here; it is only counted. */
+/* Memory, registration and windows. Registered memory makes nothing faster here; it is only
+ * counted. */
 #include "test/fake/nccl_fake.h"
 
 #include <stdlib.h>
@@ -63,8 +64,10 @@ FAKE_API(ncclResult_t, ncclCommDeregister, ncclComm_t comm, void *handle)
 #endif
 
 #if FAKE_VER >= 22703
-/* A window on a machine without symmetric memory is a plain registration, made through the public call. */
-FAKE_API(ncclResult_t, ncclCommWindowRegister, ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win, int flags)
+/* A window on a machine without symmetric memory is a plain registration, made through the public
+ * call. */
+FAKE_API(ncclResult_t, ncclCommWindowRegister, ncclComm_t comm, void *buff, size_t size,
+         ncclWindow_t *win, int flags)
 {
     COUNT(ncclCommWindowRegister);
     (void)flags;

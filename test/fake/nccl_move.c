@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data of collectives, through the shared file, a piece at a time. Each rank stages its input, all
- * meet, and each takes what it needs; of a larger all-reduce each rank sums one part for all.
+ * The data of collectives, through the shared file, a piece at a time. Each rank stages its input,
+ * all meet, and each takes what it needs; of a larger all-reduce each rank sums one part for all.
  */
 #include "test/fake/nccl_exec.h"
 
@@ -53,14 +53,19 @@ static void complain(ncclComm_t comm, const struct plan_op *op, enum moved verdi
 {
     const struct fake_head *h = fake_shm_met_head(comm->shm, 0);
     if (verdict == MISMATCH)
-        fake_complain("rank %d: %s of %zu elements, number %llu of its communicator, meets another call on another "
-                      "rank (rank 0: %llu elements)", comm->rank, fake_func_name(op->func), op->count,
+        fake_complain("rank %d: %s of %zu elements, number %llu of its communicator, meets another "
+                      "call on another "
+                      "rank (rank 0: %llu elements)",
+                      comm->rank, fake_func_name(op->func), op->count,
                       (unsigned long long)comm->exec_seq, (unsigned long long)h->count);
     else
-        fake_complain("rank %d: %s number %llu uses %s/%s with %d channels, rank 0 %s/%s with %d; NCCL would hang or "
-                      "give wrong data", comm->rank, fake_func_name(op->func), (unsigned long long)comm->exec_seq,
-                      fake_algo_name((int)(op->choice & 255)), fake_proto_name((int)(op->choice >> 8 & 255)),
-                      (int)(op->choice >> 16), fake_algo_name((int)(h->choice & 255)),
+        fake_complain("rank %d: %s number %llu uses %s/%s with %d channels, rank 0 %s/%s with %d; "
+                      "NCCL would hang or "
+                      "give wrong data",
+                      comm->rank, fake_func_name(op->func), (unsigned long long)comm->exec_seq,
+                      fake_algo_name((int)(op->choice & 255)),
+                      fake_proto_name((int)(op->choice >> 8 & 255)), (int)(op->choice >> 16),
+                      fake_algo_name((int)(h->choice & 255)),
                       fake_proto_name((int)(h->choice >> 8 & 255)), (int)(h->choice >> 16));
 }
 
@@ -88,7 +93,8 @@ static bool take(ncclComm_t comm, const struct plan_op *op, size_t at, size_t n,
             sum(comm, to, 0, n, op);
         } else {
             size_t per = (n / es + (size_t)comm->nranks - 1) / (size_t)comm->nranks * es;
-            size_t lo = per * (size_t)comm->rank < n ? per * (size_t)comm->rank : n, hi = lo + per < n ? lo + per : n;
+            size_t lo = per * (size_t)comm->rank < n ? per * (size_t)comm->rank : n,
+                   hi = lo + per < n ? lo + per : n;
             if (hi > lo)
                 sum(comm, fake_shm_result(comm->shm) + lo, lo, hi - lo, op);
             if (!fake_shm_meet(comm->shm))
@@ -113,14 +119,14 @@ static bool take(ncclComm_t comm, const struct plan_op *op, size_t at, size_t n,
     return true;
 }
 
-enum moved fake_move_coll(ncclComm_t comm, const struct plan_op *op, uint64_t arrival_ns, bool skip_data,
-                          uint64_t *latest)
+enum moved fake_move_coll(ncclComm_t comm, const struct plan_op *op, uint64_t arrival_ns,
+                          bool skip_data, uint64_t *latest)
 {
     size_t room = fake_shm_stage_bytes(comm->shm);
     if (op->func == ncclFuncReduceScatter)
         room = room / (size_t)comm->nranks & ~(size_t)63;
-    *fake_shm_head(comm->shm, comm->rank) =
-        (struct fake_head){.arrival_ns = arrival_ns, .count = op->count, .key = op->key, .choice = op->choice};
+    *fake_shm_head(comm->shm, comm->rank) = (struct fake_head){
+        .arrival_ns = arrival_ns, .count = op->count, .key = op->key, .choice = op->choice};
     for (size_t at = 0; at < op->bytes; at += room) {
         size_t n = op->bytes - at < room ? op->bytes - at : room;
         if (!skip_data)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends and receives. Each pair of ranks has a channel of its own, so that ranks which take no part in
- * a message need not be there. A rank moves all messages of a launch together, a piece at a time, since
- * NCCL promises progress for everything inside one group; messages between the same two ranks go one
- * after the other.
+ * Sends and receives. Each pair of ranks has a channel of its own, so that ranks which take no part
+ * in a message need not be there. A rank moves all messages of a launch together, a piece at a
+ * time, since NCCL promises progress for everything inside one group; messages between the same two
+ * ranks go one after the other.
  */
 #include "test/fake/nccl_shm.h"
 
@@ -12,7 +12,8 @@
 
 enum { WAITING, MOVING, DONE };
 
-/* What this rank has announced so far on a channel is what the channel says: only it announces there. */
+/* What this rank has announced so far on a channel is what the channel says: only it announces
+ * there. */
 static bool announce(struct channel *c, struct fake_msg *m, uint64_t *number)
 {
     uint64_t mine = m->is_send ? atomic_load(&c->sends) : atomic_load(&c->recvs);
@@ -62,7 +63,8 @@ static bool move(struct fake_shm *s, struct channel *c, size_t index, struct fak
 static bool step(struct fake_shm *s, int rank, struct fake_msg *m, uint64_t *number, bool skip_data)
 {
     size_t n = (size_t)s->map->nranks;
-    size_t index = m->is_send ? (size_t)rank * n + (size_t)m->peer : (size_t)m->peer * n + (size_t)rank;
+    size_t index =
+        m->is_send ? (size_t)rank * n + (size_t)m->peer : (size_t)m->peer * n + (size_t)rank;
     struct channel *c = &s->channels[index];
     bool moved = false;
     if (!*number)
@@ -84,7 +86,8 @@ static bool step(struct fake_shm *s, int rank, struct fake_msg *m, uint64_t *num
 static bool held_up(const struct fake_msg *msgs, int i)
 {
     for (int j = 0; j < i; j++)
-        if (msgs[j].state != DONE && msgs[j].peer == msgs[i].peer && msgs[j].is_send == msgs[i].is_send)
+        if (msgs[j].state != DONE && msgs[j].peer == msgs[i].peer &&
+            msgs[j].is_send == msgs[i].is_send)
             return true;
     return false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ncclParam* (2.30.4): a view of the few variables that NCCL's new registry holds, and of no others. */
+/* ncclParam* (2.30.4): a view of the few variables that NCCL's new registry holds, and of no
+ * others. */
 #include "test/fake/nccl_fake.h"
 
 #if FAKE_VER >= 23004
@@ -56,13 +57,13 @@ FAKE_API(ncclResult_t, ncclParamBind, ncclParamHandle_t *out, const char *key)
 }
 
 /* None of the registered keys is a number. */
-#define NO_NUMBER(suffix, type)                                                                    \
-    FAKE_API(ncclResult_t, ncclParamGet##suffix, ncclParamHandle_t h, type *out)                   \
-    {                                                                                              \
-        COUNT(ncclParamGet##suffix);                                                               \
-        if (h && out)                                                                              \
-            INFO(NCCL_ENV, "PARAM: type mismatch for key \"%s\"", h->key);                         \
-        return ncclInvalidArgument;                                                                \
+#define NO_NUMBER(suffix, type)                                                  \
+    FAKE_API(ncclResult_t, ncclParamGet##suffix, ncclParamHandle_t h, type *out) \
+    {                                                                            \
+        COUNT(ncclParamGet##suffix);                                             \
+        if (h && out)                                                            \
+            INFO(NCCL_ENV, "PARAM: type mismatch for key \"%s\"", h->key);       \
+        return ncclInvalidArgument;                                              \
     }
 NO_NUMBER(I8, int8_t)
 NO_NUMBER(I16, int16_t)

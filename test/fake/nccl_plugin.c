@@ -21,7 +21,7 @@ static char *paths[3];
 
 static void *try_open(const char *name)
 {
-    /* A case-insensitive prefix of the word is enough for NCCL: even "S" means the program itself. */
+    /* A case-insensitive prefix of the word is enough: even "S" means the program itself. */
     if (!strncasecmp(name, "STATIC_PLUGIN", strlen(name)))
         return dlopen(NULL, RTLD_NOW | RTLD_LOCAL);
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -61,11 +61,12 @@ void *fake_plugin_open(enum fake_plugin type, const char *value)
             return opened(type, lib);
         why = dlerror();
         if (!why || !strstr(why, "No such file or directory"))
-            INFO(kinds[type].subsystem, "%s/Plugin: %s: %s", kinds[type].name, second, why ? why : "");
+            INFO(kinds[type].subsystem, "%s/Plugin: %s: %s", kinds[type].name, second,
+                 why ? why : "");
     }
     if (absent)
-        INFO(kinds[type].subsystem, "%s/Plugin: Could not find: %s%s%s", kinds[type].name, name, second[0] ? " " : "",
-             second);
+        INFO(kinds[type].subsystem, "%s/Plugin: Could not find: %s%s%s", kinds[type].name, name,
+             second[0] ? " " : "", second);
     return NULL;
 }
 

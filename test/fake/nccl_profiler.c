@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiler plugins: loading, and the events of the host path. There is no proxy and no kernel channel
- * here, so what a plugin sees is what NCCL shows for a captured collective inside one host: API events,
- * then Coll and P2p at the launch, once, at capture, and nothing on replay.
+ * Profiler plugins: loading, and the events of the host path. There is no proxy and no kernel
+ * channel here, so what a plugin sees is what NCCL shows for a captured collective inside one host:
+ * API events, then Coll and P2p at the launch, once, at capture, and nothing on replay.
  */
 #include "test/fake/nccl_fake.h"
 #include "test/fake/nccl_profiler_abi.h"
@@ -10,15 +10,22 @@
 #include <string.h>
 #include <strings.h>
 
-#define NEWEST (FAKE_VER >= 22902 ? 6 : FAKE_VER >= 22803 ? 5 : FAKE_VER >= 22703 ? 4 : FAKE_VER >= 22602 ? 3          \
-                : FAKE_VER >= 22403 ? 2 : FAKE_VER >= 22304 ? 1 : 0)
+#define NEWEST               \
+    (FAKE_VER >= 22902   ? 6 \
+     : FAKE_VER >= 22803 ? 5 \
+     : FAKE_VER >= 22703 ? 4 \
+     : FAKE_VER >= 22602 ? 3 \
+     : FAKE_VER >= 22403 ? 2 \
+     : FAKE_VER >= 22304 ? 1 \
+                         : 0)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static enum { READY, LOADED, FAILED } state;
 static void *lib;
 static const profiler_table *table;
 static int version, users;
-static atomic_int event_mask; /* ONE for the process; a plugin may keep its address and change it later */
+static atomic_int
+    event_mask; /* ONE for the process; a plugin may keep its address and change it later */
 
 /* The thread's group, as far as the profiler is concerned. */
 static __thread struct {
@@ -28,15 +35,27 @@ static __thread struct {
     enum { NOTHING, STARTED, STOPPED } phase;
 } group;
 
-#define BELOW_COLL_API (EVENT_COLL_API | EVENT_COLL | EVENT_PROXY_OP | EVENT_PROXY_STEP | EVENT_KERNEL_CH | EVENT_NET_PLUGIN | EVENT_CE_ALL)
-#define BELOW_P2P_API (EVENT_P2P_API | EVENT_P2P | EVENT_PROXY_OP | EVENT_PROXY_STEP | EVENT_KERNEL_CH | EVENT_NET_PLUGIN)
-#define BELOW_GROUP_API (EVENT_GROUP_API | EVENT_KERNEL_LAUNCH | EVENT_GROUP | BELOW_COLL_API | BELOW_P2P_API)
-#define BELOW_GROUP (EVENT_GROUP | EVENT_COLL | EVENT_P2P | EVENT_PROXY_OP | EVENT_PROXY_STEP | EVENT_KERNEL_CH | EVENT_NET_PLUGIN)
+#define BELOW_COLL_API                                                                   \
+    (EVENT_COLL_API | EVENT_COLL | EVENT_PROXY_OP | EVENT_PROXY_STEP | EVENT_KERNEL_CH | \
+     EVENT_NET_PLUGIN | EVENT_CE_ALL)
+#define BELOW_P2P_API                                                                  \
+    (EVENT_P2P_API | EVENT_P2P | EVENT_PROXY_OP | EVENT_PROXY_STEP | EVENT_KERNEL_CH | \
+     EVENT_NET_PLUGIN)
+#define BELOW_GROUP_API \
+    (EVENT_GROUP_API | EVENT_KERNEL_LAUNCH | EVENT_GROUP | BELOW_COLL_API | BELOW_P2P_API)
+#define BELOW_GROUP                                                                               \
+    (EVENT_GROUP | EVENT_COLL | EVENT_P2P | EVENT_PROXY_OP | EVENT_PROXY_STEP | EVENT_KERNEL_CH | \
+     EVENT_NET_PLUGIN)
 
 static void load(void)
 {
-    static const char *const names[] = {"", "ncclProfiler_v1", "ncclProfiler_v2", "ncclProfiler_v3",
-                                        "ncclProfiler_v4", "ncclProfiler_v5", "ncclProfiler_v6"};
+    static const char *const names[] = {"",
+                                        "ncclProfiler_v1",
+                                        "ncclProfiler_v2",
+                                        "ncclProfiler_v3",
+                                        "ncclProfiler_v4",
+                                        "ncclProfiler_v5",
+                                        "ncclProfiler_v6"};
     state = FAILED;
     const char *value = fake_string(VAR_NCCL_PROFILER_PLUGIN);
     if (value) {
@@ -51,12 +70,14 @@ static void load(void)
         if ((table = fake_plugin_symbol(lib, names[version])))
             break;
     if (!table) {
-        INFO(NCCL_INIT, "External profiler plugin %s is unsupported", fake_plugin_path(PLUGIN_PROFILER));
+        INFO(NCCL_INIT, "External profiler plugin %s is unsupported",
+             fake_plugin_path(PLUGIN_PROFILER));
         fake_plugin_close(PLUGIN_PROFILER, lib);
         return;
     }
     INFO(NCCL_INIT, "PROFILER/Plugin: Loaded %s (v%d)", table->name, version);
-    INFO(NCCL_INIT, "Successfully loaded external profiler plugin %s", fake_plugin_path(PLUGIN_PROFILER));
+    INFO(NCCL_INIT, "Successfully loaded external profiler plugin %s",
+         fake_plugin_path(PLUGIN_PROFILER));
     state = LOADED;
 }
 
@@ -74,11 +95,13 @@ void fake_profiler_init(ncclComm_t comm)
         return;
     int *mask = (int *)&event_mask, res;
     if (version >= 5)
-        res = ((profiler_init_v5)table->init)(&comm->profiler_ctx, comm->comm_hash, mask, comm->config.commName,
-                                              comm->nnodes, comm->nranks, comm->rank, fake_log);
+        res = ((profiler_init_v5)table->init)(&comm->profiler_ctx, comm->comm_hash, mask,
+                                              comm->config.commName, comm->nnodes, comm->nranks,
+                                              comm->rank, fake_log);
     else if (version == 4)
-        res = ((profiler_init_v4)table->init)(&comm->profiler_ctx, mask, comm->config.commName, comm->comm_hash,
-                                              comm->nnodes, comm->nranks, comm->rank, fake_log);
+        res = ((profiler_init_v4)table->init)(&comm->profiler_ctx, mask, comm->config.commName,
+                                              comm->comm_hash, comm->nnodes, comm->nranks,
+                                              comm->rank, fake_log);
     else
         res = ((profiler_init_v1)table->init)(&comm->profiler_ctx, mask);
     if (version == 5)
@@ -87,7 +110,8 @@ void fake_profiler_init(ncclComm_t comm)
         INFO(NCCL_INIT, "Profiler init failed with error '%d'. Continue without profiler.", res);
     comm->has_profiler = !res;
     if (atomic_load(&event_mask))
-        INFO(NCCL_INIT, "Profiler event mask: 0x%x (%d)", atomic_load(&event_mask), atomic_load(&event_mask));
+        INFO(NCCL_INIT, "Profiler event mask: 0x%x (%d)", atomic_load(&event_mask),
+             atomic_load(&event_mask));
 }
 
 void fake_profiler_fini(ncclComm_t comm)
@@ -107,7 +131,7 @@ void fake_profiler_fini(ncclComm_t comm)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- one event, in the plugin's interface ------------------------------------------------------- */
+/* ---- one event, in the plugin's interface ---- */
 
 static void coll_or_p2p_v4(const descr_v6 *d, descr_v4 *out)
 {
@@ -122,28 +146,28 @@ static void coll_or_p2p_v4(const descr_v6 *d, descr_v4 *out)
     }
 }
 
-#define COLL_OLD(out, text)                                                                        \
-    do {                                                                                           \
-        out.coll.seqNumber = d->coll.seqNumber, out.coll.sendBuff = d->coll.sendBuff;              \
-        out.coll.recvBuff = d->coll.recvBuff, out.coll.count = d->coll.count;                      \
-        out.coll.root = d->coll.root, out.coll.nMaxChannels = d->coll.nChannels;                   \
-        out.coll.nWarps = d->coll.nWarps;                                                          \
-        out.parentObj = d->coll.parentGroup;                                                       \
-        text                                                                                       \
+#define COLL_OLD(out, text)                                                           \
+    do {                                                                              \
+        out.coll.seqNumber = d->coll.seqNumber, out.coll.sendBuff = d->coll.sendBuff; \
+        out.coll.recvBuff = d->coll.recvBuff, out.coll.count = d->coll.count;         \
+        out.coll.root = d->coll.root, out.coll.nMaxChannels = d->coll.nChannels;      \
+        out.coll.nWarps = d->coll.nWarps;                                             \
+        out.parentObj = d->coll.parentGroup;                                          \
+        text                                                                          \
     } while (0)
-#define P2P_OLD(out)                                                                               \
-    (out.p2p.buff = d->p2p.buff, out.p2p.count = d->p2p.count, out.p2p.peer = d->p2p.peer,         \
+#define P2P_OLD(out)                                                                       \
+    (out.p2p.buff = d->p2p.buff, out.p2p.count = d->p2p.count, out.p2p.peer = d->p2p.peer, \
      out.parentObj = d->p2p.parentGroup)
-#define OLD(type_, func_, datatype_, p2p_func, p2p_type, algo_, proto_)                            \
-    {                                                                                              \
-        type_ o = {.type = (uint8_t)d->type, .parentObj = d->parentObj, .rank = d->rank};          \
-        if (d->type == EVENT_COLL)                                                                 \
-            COLL_OLD(o, o.coll.func = func_; o.coll.datatype = datatype_; o.coll.algo = algo_;     \
-                     o.coll.proto = proto_;);                                                      \
-        else if (d->type == EVENT_P2P)                                                             \
-            P2P_OLD(o), o.p2p.func = p2p_func, o.p2p.datatype = p2p_type;                          \
-        table->startEvent(ctx, event, &o);                                                         \
-        return;                                                                                    \
+#define OLD(type_, func_, datatype_, p2p_func, p2p_type, algo_, proto_)                        \
+    {                                                                                          \
+        type_ o = {.type = (uint8_t)d->type, .parentObj = d->parentObj, .rank = d->rank};      \
+        if (d->type == EVENT_COLL)                                                             \
+            COLL_OLD(o, o.coll.func = func_; o.coll.datatype = datatype_; o.coll.algo = algo_; \
+                     o.coll.proto = proto_;);                                                  \
+        else if (d->type == EVENT_P2P)                                                         \
+            P2P_OLD(o), o.p2p.func = p2p_func, o.p2p.datatype = p2p_type;                      \
+        table->startEvent(ctx, event, &o);                                                     \
+        return;                                                                                \
     }
 
 /* `task` for v1, which takes numbers where later interfaces take words. */
@@ -163,11 +187,14 @@ static void start(void *ctx, void **event, descr_v6 *d, const struct fake_task *
         return;
     }
     if (version == 3)
-        OLD(descr_v3, d->coll.func, d->coll.datatype, d->p2p.func, d->p2p.datatype, d->coll.algo, d->coll.proto)
+        OLD(descr_v3, d->coll.func, d->coll.datatype, d->p2p.func, d->p2p.datatype, d->coll.algo,
+            d->coll.proto)
     if (version == 2)
-        OLD(descr_v2, d->coll.func, d->coll.datatype, d->p2p.func, d->p2p.datatype, d->coll.algo, d->coll.proto)
-    OLD(descr_v1, task ? (uint8_t)task->func : 0, task ? (uint8_t)task->type : 0, task ? (uint8_t)task->func : 0,
-        task ? (uint8_t)task->type : 0, task ? (uint8_t)task->choice.algo : 0, task ? (uint8_t)task->choice.proto : 0)
+        OLD(descr_v2, d->coll.func, d->coll.datatype, d->p2p.func, d->p2p.datatype, d->coll.algo,
+            d->coll.proto)
+    OLD(descr_v1, task ? (uint8_t)task->func : 0, task ? (uint8_t)task->type : 0,
+        task ? (uint8_t)task->func : 0, task ? (uint8_t)task->type : 0,
+        task ? (uint8_t)task->choice.algo : 0, task ? (uint8_t)task->choice.proto : 0)
 }
 
 static void stop(void **event)
@@ -177,7 +204,7 @@ static void stop(void **event)
     *event = NULL;
 }
 
-/* ---- events of the API --------------------------------------------------------------------------- */
+/* ---- events of the API ---- */
 
 static bool is_p2p(const struct fake_task *t)
 {
@@ -225,7 +252,8 @@ void fake_profiler_call_start(struct fake_task *t, int group_depth)
 
 void fake_profiler_call_stop(struct fake_task *t)
 {
-    if (t->api_event && table) /* the handle stays in the task: it is the parent of the Coll event */
+    if (t->api_event &&
+        table) /* the handle stays in the task: it is the parent of the Coll event */
         table->stopEvent(t->api_event);
 }
 
@@ -253,16 +281,18 @@ void fake_profiler_group_done(void)
         stop(&group.event);
 }
 
-/* ---- events of a launch --------------------------------------------------------------------------- */
+/* ---- events of a launch ---- */
 
 static void start_task(ncclComm_t comm, struct fake_task *t, void *plan_group)
 {
     bool p2p = is_p2p(t);
     /* NCCL moves these two as bytes, and shows them so. */
     bool as_bytes = t->func == ncclFuncAllGather || t->func == ncclFuncBroadcast;
-    if (!(t->event_mask & (p2p ? BELOW_P2P_API & ~EVENT_P2P_API : BELOW_COLL_API & ~EVENT_COLL_API & ~EVENT_CE_ALL)))
+    if (!(t->event_mask & (p2p ? BELOW_P2P_API & ~EVENT_P2P_API
+                               : BELOW_COLL_API & ~EVENT_COLL_API & ~EVENT_CE_ALL)))
         return;
-    descr_v6 d = {.type = p2p ? EVENT_P2P : EVENT_COLL, .parentObj = t->api_event, .rank = comm->rank};
+    descr_v6 d = {
+        .type = p2p ? EVENT_P2P : EVENT_COLL, .parentObj = t->api_event, .rank = comm->rank};
     if (p2p) {
         d.p2p.func = fake_func_name(t->func);
         d.p2p.buff = t->func == ncclFuncSend ? (void *)(uintptr_t)t->send : t->recv;
@@ -288,7 +318,8 @@ static void start_task(ncclComm_t comm, struct fake_task *t, void *plan_group)
     start(comm->profiler_ctx, &t->event, &d, t);
 }
 
-void fake_profiler_launch(ncclComm_t comm, struct fake_task *tasks, CUstream stream, bool begin, bool captured)
+void fake_profiler_launch(ncclComm_t comm, struct fake_task *tasks, CUstream stream, bool begin,
+                          bool captured)
 {
     static __thread void *plan_group, *kernel;
     int mask = 0;

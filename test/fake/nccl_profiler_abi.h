@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profiler plugin's interfaces, v1 to v6: the descriptors' layouts, as far as the host path uses
- * them, from NCCL's public plugin headers. Every union is as large as the real one (a plugin may copy
- * it whole): its largest member is `coll`, in v6 `ceColl`.
+ * The profiler plugin's interfaces, v1 to v6: the descriptors' layouts, as far as the host path
+ * uses them, from NCCL's public plugin headers. Every union is as large as the real one (a plugin
+ * may copy it whole): its largest member is `coll`, in v6 `ceColl`.
  */
 #ifndef FAKE_NCCL_PROFILER_ABI_H
 #define FAKE_NCCL_PROFILER_ABI_H
@@ -230,9 +230,11 @@ typedef struct {
     ncclResult_t (*finalize)(void *ctx);
 } profiler_table;
 typedef ncclResult_t (*profiler_init_v1)(void **ctx, int *mask); /* v1 to v3 */
-typedef ncclResult_t (*profiler_init_v4)(void **ctx, int *mask, const char *commName, uint64_t commHash, int nNodes,
-                                         int nranks, int rank, ncclDebugLogger_t log);
-typedef ncclResult_t (*profiler_init_v5)(void **ctx, uint64_t commId, int *mask, const char *commName, int nNodes,
-                                         int nranks, int rank, ncclDebugLogger_t log);
+typedef ncclResult_t (*profiler_init_v4)(void **ctx, int *mask, const char *commName,
+                                         uint64_t commHash, int nNodes, int nranks, int rank,
+                                         ncclDebugLogger_t log);
+typedef ncclResult_t (*profiler_init_v5)(void **ctx, uint64_t commId, int *mask,
+                                         const char *commName, int nNodes, int nranks, int rank,
+                                         ncclDebugLogger_t log);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the ranks of one communicator share: a file in /dev/shm (or TMPDIR) that carries the name of the
- * communicator's id until the last rank has arrived, and no name after that, so that a killed rank
- * leaves nothing behind. In it: a host rendezvous for init and split, a device rendezvous for
+ * What the ranks of one communicator share: a file in /dev/shm (or TMPDIR) that carries the name of
+ * the communicator's id until the last rank has arrived, and no name after that, so that a killed
+ * rank leaves nothing behind. In it: a host rendezvous for init and split, a device rendezvous for
  * collectives, and (nccl_msg.c) one channel for each pair of ranks.
  *
- * A rendezvous counts arrivals in one word: round r is complete when n * r have arrived. A rank can't
- * arrive twice in one round, since it waits for the end of the round. Places for heads and data are
- * doubled by the round's parity: who writes for round r + 2 has seen the end of round r + 1, where
- * everyone arrived after having read round r.
+ * A rendezvous counts arrivals in one word: round r is complete when n * r have arrived. A rank
+ * can't arrive twice in one round, since it waits for the end of the round. Places for heads and
+ * data are doubled by the round's parity: who writes for round r + 2 has seen the end of round r +
+ * 1, where everyone arrived after having read round r.
  */
 #include "test/fake/nccl_shm.h"
 
@@ -52,7 +52,7 @@ void fake_futex_wake(atomic_uint *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* ---- rendezvous -------------------------------------------------------------------------------- */
+/* ---- rendezvous ---- */
 
 /* How often to look before sleeping: a core that spins is a core that a late rank may need. */
 static int spins(int nranks)
@@ -61,7 +61,7 @@ static int spins(int nranks)
     int n = atomic_load(&cores);
     if (!n)
         atomic_store(&cores, n = (int)sysconf(_SC_NPROCESSORS_ONLN));
-    return nranks <= n ? 2000 : 50;
+    return nranks <= n ? 200 : 20;
 }
 
 static bool wait_for(struct fake_shm *s, struct meeting *m, uint64_t round)
@@ -72,7 +72,7 @@ static bool wait_for(struct fake_shm *s, struct meeting *m, uint64_t round)
             return true;
         __builtin_ia32_pause();
     }
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 50; i++) {
         if (atomic_load_explicit(&m->done, memory_order_acquire) >= round)
             return true;
         sched_yield();
@@ -168,7 +168,7 @@ ncclResult_t fake_shm_allgather(struct fake_shm *s, const void *mine, size_t siz
     return ncclSuccess;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 static size_t align_up(size_t v)
 {
@@ -195,14 +195,19 @@ static struct layout lay_out(int nranks)
     return l;
 }
 
-static void name_for(const char id[NCCL_UNIQUE_ID_BYTES], int nranks, bool second_place, char *path, size_t size)
+static void name_for(const char id[NCCL_UNIQUE_ID_BYTES], int nranks, bool second_place, char *path,
+                     size_t size)
 {
     const char *dir = getenv("TMPDIR");
-    snprintf(path, size, "%s/ncclshim-fake-nccl-%016llx-%d", !second_place ? "/dev/shm" : dir && *dir ? dir : "/tmp",
+    snprintf(path, size, "%s/ncclshim-fake-nccl-%016llx-%d",
+             !second_place ? "/dev/shm"
+             : dir && *dir ? dir
+                           : "/tmp",
              (unsigned long long)fake_hash(id, NCCL_UNIQUE_ID_BYTES, 7), nranks);
 }
 
-/* Every rank comes here with the same name; who is first makes the file, the others wait for its size. */
+/* Every rank comes here with the same name; who is first makes the file, the others wait for its
+ * size. */
 static int open_or_make(const char *path, size_t total, bool *made)
 {
     for (int attempt = 0; attempt < 1000; attempt++) {
@@ -251,8 +256,8 @@ static struct fake_shm *map_file(const char *path, int nranks, bool *made)
     return s;
 }
 
-ncclResult_t fake_shm_join(const char id[NCCL_UNIQUE_ID_BYTES], int nranks, int rank, atomic_int *abort_flag,
-                           struct fake_shm **out)
+ncclResult_t fake_shm_join(const char id[NCCL_UNIQUE_ID_BYTES], int nranks, int rank,
+                           atomic_int *abort_flag, struct fake_shm **out)
 {
     char path[4096];
     bool made = false;
@@ -277,7 +282,8 @@ ncclResult_t fake_shm_join(const char id[NCCL_UNIQUE_ID_BYTES], int nranks, int 
     while (atomic_load(&s->map->magic) != MAGIC && fake_now_ns() < deadline)
         usleep(200);
     if (nranks <= 64 && atomic_fetch_or(&s->map->present, 1ull << rank) & 1ull << rank) {
-        WARN("rank %d of %d has joined already: two ranks with one number, or an id used twice", rank, nranks);
+        WARN("rank %d of %d has joined already: two ranks with one number, or an id used twice",
+             rank, nranks);
         fake_shm_leave(s);
         return ncclInvalidUsage;
     }

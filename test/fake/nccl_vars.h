@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The variables that NCCL reads, as one table: name, kind (I = integer through NCCL_PARAM, cached for
- * the process; S = string asked for by each communicator, O = string asked for once), default, first and last version that has it, and
- * the point at which it is first asked for. From nccl's sources, releases 2.8.3 to 2.30.7; the default of an
- * S or O row means nothing.
+ * The variables that NCCL reads, as one table: name, kind (I = integer through NCCL_PARAM, cached
+ * for the process; S = string asked for by each communicator, O = string asked for once), default,
+ * first and last version that has it, and the point at which it is first asked for. From NCCL's
+ * sources, releases 2.8.3 to 2.30.7. The default of an S or O row means nothing.
  */
 #ifndef FAKE_NCCL_VARS_H
 #define FAKE_NCCL_VARS_H
@@ -46,7 +46,7 @@
     V(NCCL_ENABLE_VERSION_CHECK, I, 1, 22902, 99999, WINDOW)                                       \
     V(NCCL_ENV_PLUGIN, O, 0, 22807, 99999, RAW)                                                    \
     V(NCCL_GDAKI_USE_RELIABLE_DB, I, 0, 22907, 99999, IB)                                          \
-    V(NCCL_GDRCOPY_ENABLE, I, 0, 20906, 99999, INIT)                                               \
+    V(NCCL_GDRCOPY_ENABLE, I, 0, 20906, 99999, UNIQUE_ID)                                          \
     V(NCCL_GDRCOPY_FIFO_ENABLE, I, 1, 20906, 99999, INIT)                                          \
     V(NCCL_GDRCOPY_FLUSH_ENABLE, I, 0, 20906, 99999, INIT)                                         \
     V(NCCL_GDRCOPY_SYNC_ENABLE, I, 1, 21207, 99999, INIT)                                          \
@@ -190,7 +190,7 @@
     V(NCCL_NVLS_ENABLE, I, 2, 21701, 99999, INIT)                                                  \
     V(NCCL_NVLS_NCHANNELS, I, INT_MIN, 21701, 99999, INIT)                                         \
     V(NCCL_NVTX_DISABLE, I, 0, 22803, 99999, NVTX)                                                 \
-    V(NCCL_OOB_NET_ENABLE, I, 0, 22304, 99999, UNIQUE_ID)                                          \
+    V(NCCL_OOB_NET_ENABLE, I, 0, 22304, 99999, INIT)                                               \
     V(NCCL_OOB_NET_IFNAME, O, 0, 22304, 99999, INIT)                                               \
     V(NCCL_P2P_DIRECT_DISABLE, I, 0, 21212, 99999, INIT)                                           \
     V(NCCL_P2P_DISABLE, O, 0, 20803, 99999, INIT)                                                  \
@@ -218,7 +218,7 @@
     V(NCCL_PXN_C2C, I, 1, 22703, 99999, INIT)                                                      \
     V(NCCL_PXN_DISABLE, I, 0, 21207, 99999, INIT)                                                  \
     V(NCCL_RAS_ADDR, O, 0, 22403, 99999, INIT)                                                     \
-    V(NCCL_RAS_ENABLE, I, 1, 22403, 99999, UNIQUE_ID)                                              \
+    V(NCCL_RAS_ENABLE, I, 1, 22403, 99999, INIT)                                                   \
     V(NCCL_RAS_TIMEOUT_FACTOR, I, 1, 22403, 99999, INIT)                                           \
     V(NCCL_REPORT_CONNECT_PROGRESS, I, 0, 21904, 99999, INIT)                                      \
     V(NCCL_RMA_DISABLE, I, 0, 23007, 99999, WINDOW)                                                \
@@ -227,7 +227,7 @@
     V(NCCL_RMA_PROXY_DUMP_SIGNAL, I, -1, 22902, 99999, GIN)                                        \
     V(NCCL_RMA_PROXY_QUEUE_SIZE, I, -1, 22902, 99999, GIN)                                         \
     V(NCCL_RUNTIME_CONNECT, I, 1, 22203, 99999, INIT)                                              \
-    V(NCCL_SET_CPU_STACK_SIZE, I, 1, 22803, 99999, INIT)                                           \
+    V(NCCL_SET_CPU_STACK_SIZE, I, 1, 22803, 99999, UNIQUE_ID)                                      \
     V(NCCL_SET_STACK_SIZE, I, 0, 20906, 99999, INIT)                                               \
     V(NCCL_SET_THREAD_NAME, O, 0, 21207, 99999, UNIQUE_ID)                                         \
     V(NCCL_SHADOW_MEMPOOL_MAX_SIZE, I, 1073741824, 23007, 99999, INIT)                             \
@@ -243,10 +243,10 @@
     V(NCCL_SOCKET_MAGIC, O, 0, 23007, 99999, INIT)                                                 \
     V(NCCL_SOCKET_MIN_TASKSIZE, I, 65536, 22703, 99999, INIT)                                      \
     V(NCCL_SOCKET_NTHREADS, I, -2, 20803, 99999, INIT)                                             \
-    V(NCCL_SOCKET_POLL_TIMEOUT_MSEC, I, 0, 22902, 99999, UNIQUE_ID)                                \
+    V(NCCL_SOCKET_POLL_TIMEOUT_MSEC, I, 0, 22902, 99999, INIT)                                     \
     V(NCCL_SOCKET_RCVBUF, I, -1, 22703, 99999, UNIQUE_ID)                                          \
-    V(NCCL_SOCKET_RETRY_CNT, I, 34, 22403, 99999, UNIQUE_ID)                                       \
-    V(NCCL_SOCKET_RETRY_SLEEP_MSEC, I, 100, 22403, 99999, UNIQUE_ID)                               \
+    V(NCCL_SOCKET_RETRY_CNT, I, 34, 22403, 99999, INIT)                                            \
+    V(NCCL_SOCKET_RETRY_SLEEP_MSEC, I, 100, 22403, 99999, INIT)                                    \
     V(NCCL_SOCKET_SNDBUF, I, -1, 22703, 99999, UNIQUE_ID)                                          \
     V(NCCL_SYM_CE_THRESHOLD, I, 8388608, 22902, 99999, LAUNCH)                                     \
     V(NCCL_SYM_CTAS, I, 0, 22703, 99999, SYM)                                                      \
@@ -262,8 +262,8 @@
     V(NCCL_TOPO_FILE, S, 0, 20803, 99999, INIT)                                                    \
     V(NCCL_TOPO_SPLIT_MLOPART, I, 1, 23007, 99999, INIT)                                           \
     V(NCCL_TUNER_PLUGIN, O, 0, 21901, 99999, PLUGIN)                                               \
-    V(NCCL_UID_STAGGER_RATE, I, 7000, 22304, 99999, UNIQUE_ID)                                     \
-    V(NCCL_UID_STAGGER_THRESHOLD, I, 256, 22304, 99999, UNIQUE_ID)                                 \
+    V(NCCL_UID_STAGGER_RATE, I, 7000, 22304, 99999, INIT)                                          \
+    V(NCCL_UID_STAGGER_THRESHOLD, I, 256, 22304, 99999, INIT)                                      \
     V(NCCL_UNPACK_DOUBLE_NCHANNELS, I, 1, 22203, 99999, INIT)                                      \
     V(NCCL_WARN_ENABLE_DEBUG_INFO, O, 0, 21904, 99999, DEBUG)                                      \
     V(NCCL_WIN_ENABLE, I, 1, 22703, 99999, INIT)                                                   \
