@@ -57,9 +57,8 @@ static long long as_nccl(const char *text)
 static int no_number(const struct conversion *c)
 {
     char range[128];
-    const char *comment = strstr(c->text, " ;") || strstr(c->text, " #")
-                              ? "; a comment stands on a line of its own here"
-                              : "";
+    const char *comment =
+        value_has_comment(c->text) ? "; a comment stands on a line of its own here" : "";
 
     nccl_var_range_text(c->v, range, sizeof(range));
     return refuse(c, "NCCL would read %lld; write a plain number%s (%s)%s", as_nccl(c->text),
@@ -320,8 +319,8 @@ int env_value_convert(const struct nccl_var *v, const struct clean_value *in, ch
     *out = NULL;
     if (!*in->text && !may_be_empty(v))
         return refuse(&c, "the value is empty, which NCCL takes for unset; leave the line out");
-    if (!in->quoted && v->type != VAR_ALGO && v->type != VAR_PROTO &&
-        (strstr(in->text, " ;") || strstr(in->text, " #")) && may_be_empty(v))
+    if (!in->quoted && v->type != VAR_ALGO && v->type != VAR_PROTO && value_has_comment(in->text) &&
+        may_be_empty(v))
         return refuse(&c, "is what follows the blank a comment? In this section a comment stands "
                           "on a line of its own; quote the value if it belongs to it");
     return convert(&c);

@@ -66,7 +66,7 @@ static int judge_unknown(struct reader *r, struct env_setting *s, const struct c
 {
     if (!allowed_unknown(r->p, s->name))
         return refuse_name(r, s);
-    if (!v->quoted && (strstr(v->text, " ;") || strstr(v->text, " #")))
+    if (!v->quoted && value_has_comment(v->text))
         return reader_error(r, s->place.line,
                             "%s: is what follows the blank a comment? In this "
                             "section a comment stands on a line of its own; "

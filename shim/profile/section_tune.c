@@ -10,7 +10,8 @@
 #include "shim/profile/choice.h"
 #include "shim/profile/reader.h"
 
-#define CHANNELS_MOST 1024 /* NCCL has 64 at most; the tuner caps, `check` says so */
+#define BOUND_MOST (1ull << 50) /* no message is larger; keeps a key short enough for inih */
+#define CHANNELS_MOST 1024      /* NCCL has 64 at most; the tuner caps, `check` says so */
 
 static const char *const words[] = {
 #define X(sym, num, text, nccl) text,
@@ -45,6 +46,8 @@ static int read_bounds(const char *text, uint64_t *min, uint64_t *max)
     if (!dash)
         *max = *min;
     else if (dash[1] && size_parse(dash + 1, max))
+        return -1;
+    if (*min > BOUND_MOST || (*max > BOUND_MOST && *max != UINT64_MAX))
         return -1;
     return *min > *max || (dash && !*low && !dash[1]) ? -1 : 0;
 }

@@ -57,6 +57,14 @@ static const char *comment_start(const char *raw)
     return raw + strlen(raw);
 }
 
+bool value_has_comment(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if ((*c == ';' || *c == '#') && c > text && blank(c[-1]))
+            return true;
+    return false;
+}
+
 int value_clean(const char *raw, bool comments, struct clean_value *out, char *why, size_t size)
 {
     const char *end;

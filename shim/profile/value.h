@@ -21,6 +21,9 @@ struct clean_value {
 int value_clean(const char *raw, bool comments, struct clean_value *out, char *why,
                 size_t why_size);
 
+/* Is there a ';' or '#' with a blank before it: what looks like a comment? */
+bool value_has_comment(const char *text);
+
 /* Whole numbers from `least` to `most`: "8". 0 or -1. */
 int value_int(const char *text, int least, int most, int *out);
 

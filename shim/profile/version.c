@@ -60,7 +60,10 @@ const char *version_text(int code, char *buf, size_t size)
 {
     int weight = code < 10000 ? 1000 : 10000;
 
-    snprintf(buf, size, "%d.%d.%d", code / weight, code % weight / 100, code % 100);
+    if (code % 100 == 99)
+        snprintf(buf, size, "%d.%d", code / weight, code % weight / 100);
+    else
+        snprintf(buf, size, "%d.%d.%d", code / weight, code % weight / 100, code % 100);
     return buf;
 }
 

@@ -18,7 +18,7 @@
  */
 int version_parse(const char *text, int *last);
 
-/* "2.28.9". Returns buf. */
+/* "2.28.9", or "2.28" for the end of a series (22899). Returns buf. */
 const char *version_text(int code, char *buf, size_t size);
 
 /*

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two forms of `ncclshim show PROFILE`. */
+#ifndef NCCLSHIM_CLI_SHOW_PROFILE_H
+#define NCCLSHIM_CLI_SHOW_PROFILE_H
+
+#include <stdio.h>
+
+#include "shim/cli/judged.h"
+
+void show_profile_text(const struct judged *j, FILE *out);
+void show_profile_json(const struct judged *j, FILE *out);
+
+/* The worst finding on a variable, key or rule in a section; NULL when there is none. */
+const struct finding *note_on(const struct judged *j, const char *subject, const char *section);
+
+/* "ranks = 8, name = tp*" in malloc'ed memory; "" for any. */
+char *condition_text(const struct comm_condition *c);
+
+/* A rule in its normal form, malloc'ed. */
+char *rule_text(const struct tune_rule *t);
+
+/* Key and value of one field that a [comm] section gives, for loops over CONFIG_FIELD_COUNT. */
+const char *field_key(int field);
+const char *field_value(const struct comm_section *c, int field, char *buf, size_t size);
+
+#endif
