@@ -35,6 +35,17 @@ static const char *const proto_text[] = {
 #undef X
 };
 
+static const char *const origin_word[] = {
+#define X(num, word, label) [num] = word,
+    NCCLSHIM_ORIGINS(X)
+#undef X
+};
+static const char *const origin_words[] = {
+#define X(num, word, label) [num] = label,
+    NCCLSHIM_ORIGINS(X)
+#undef X
+};
+
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *text_of(const char *const *set, size_t n, unsigned i)
@@ -89,6 +100,16 @@ const char *algo_name(unsigned algo)
 const char *proto_name(unsigned proto)
 {
     return text_of(proto_text, LEN(proto_text), proto);
+}
+
+const char *origin_name(unsigned origin)
+{
+    return text_of(origin_word, LEN(origin_word), origin);
+}
+
+const char *origin_label(unsigned origin)
+{
+    return text_of(origin_words, LEN(origin_words), origin);
 }
 
 size_t dtype_bytes(unsigned dtype)

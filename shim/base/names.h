@@ -66,6 +66,16 @@
     X(LL128, 1, "ll128", "LL128")                                                                  \
     X(SIMPLE, 2, "simple", "Simple")
 
+/* Where a setting comes from, enum ncclshim_origin of the log. X(number, word, in a sentence) */
+#define NCCLSHIM_ORIGINS(X)                                                                        \
+    X(0, "user", "environment")                                                                    \
+    X(1, "profile", "profile")                                                                     \
+    X(2, "override", "profile (override)")                                                         \
+    X(3, "conf", "NCCL's conf file")                                                               \
+    X(4, "program", "program")                                                                     \
+    X(5, "comm", "profile (comm)")                                                                 \
+    X(6, "shim", "ncclshim")
+
 enum ncclshim_op {
 #define X(sym, num, ...) OP_##sym = num,
     NCCLSHIM_OPS(X)
@@ -103,6 +113,8 @@ const char *dtype_name(unsigned dtype);
 const char *redop_name(unsigned redop);
 const char *algo_name(unsigned algo);
 const char *proto_name(unsigned proto);
+const char *origin_name(unsigned origin);
+const char *origin_label(unsigned origin);
 
 /* Bytes of one element; 0 for a type that is not in the table. */
 size_t dtype_bytes(unsigned dtype);

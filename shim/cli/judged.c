@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/base/names.h"
 #include "shim/cli/judged.h"
 
 #include <limits.h>
@@ -11,18 +12,6 @@
 #include "shim/profile/version.h"
 
 extern char **environ;
-
-const char *origin_name(int origin)
-{
-    static const char *const names[] = {
-        [NCCLSHIM_ORIGIN_USER] = "user",         [NCCLSHIM_ORIGIN_PROFILE] = "profile",
-        [NCCLSHIM_ORIGIN_OVERRIDE] = "override", [NCCLSHIM_ORIGIN_CONF] = "conf",
-        [NCCLSHIM_ORIGIN_PROGRAM] = "program",   [NCCLSHIM_ORIGIN_COMM] = "comm",
-        [NCCLSHIM_ORIGIN_SHIM] = "shim",
-    };
-
-    return origin >= 0 && origin < (int)(sizeof(names) / sizeof(names[0])) ? names[origin] : "?";
-}
 
 static void on_error(void *user, const struct error *e)
 {

@@ -32,7 +32,6 @@ size_t judged_count(const struct judged *j, enum severity severity);
  */
 int target_version(const char *text, struct error *e);
 
-const char *origin_name(int origin); /* "user", "profile", ... */
 json_t *finding_json(const struct finding *f);
 json_t *place_json(const struct place *place, json_t *into);
 

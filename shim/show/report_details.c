@@ -121,7 +121,7 @@ static void print_differences(const struct findings *f, const struct term *t)
             table_cell(&table, "%s", s->name);
             table_cell(&table, "%s", process_label(r, p, label, sizeof(label)));
             table_cell(&table, "%s", v->value ? v->value : "(not set)");
-            table_cell(&table, "%s", v->value ? origin_name(v->origin) : "");
+            table_cell(&table, "%s", v->value ? origin_label(v->origin) : "");
         }
     }
     table_print(&table, t, 2);
@@ -169,7 +169,7 @@ void print_settings(const struct findings *f, const struct term *t)
         any = true;
         table_cell(&table, "%s", s->name);
         table_cell(&table, "%s", v->got ? v->got : v->value);
-        table_cell(&table, "%s", origin_name(v->origin));
+        table_cell(&table, "%s", origin_label(v->origin));
         table_cell(&table, "%s", read_text(s, v));
         table_cell(&table, "%s", v->lost ? "the profile asked otherwise" : "");
     }

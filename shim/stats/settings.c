@@ -4,18 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *origin_name(unsigned origin)
-{
-    static const char *const names[] = {
-        [NCCLSHIM_ORIGIN_USER] = "environment", [NCCLSHIM_ORIGIN_PROFILE] = "profile",
-        [NCCLSHIM_ORIGIN_OVERRIDE] = "profile (override)", [NCCLSHIM_ORIGIN_CONF] = "NCCL's conf file",
-        [NCCLSHIM_ORIGIN_PROGRAM] = "program", [NCCLSHIM_ORIGIN_COMM] = "profile (comm)",
-        [NCCLSHIM_ORIGIN_SHIM] = "ncclshim",
-    };
-
-    return origin < sizeof(names) / sizeof(names[0]) ? names[origin] : "?";
-}
-
 static struct setting *setting_for(struct settings *s, const struct run *r, const char *name)
 {
     struct setting *more;

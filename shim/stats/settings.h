@@ -40,7 +40,5 @@ void gathered_settings_free(struct settings *s, const struct run *r);
 /* The value most processes have; NULL when most have none. */
 const struct setting_value *setting_usual(const struct setting *s, const struct run *r);
 const struct setting *setting_named(const struct settings *s, const char *name);
-/* "profile", "environment", ... */
-const char *origin_name(unsigned origin);
 
 #endif
