@@ -63,6 +63,7 @@ typedef struct {
     X(ctx_push, "cuCtxPushCurrent_v2", 1, (CUcontext))                                             \
     X(ctx_pop, "cuCtxPopCurrent_v2", 1, (CUcontext *))                                             \
     X(ctx_get_device, "cuCtxGetDevice", 1, (CUdevice *))                                           \
+    X(ctx_get_id, "cuCtxGetId", 0, (CUcontext, unsigned long long *))                              \
     X(device_get, "cuDeviceGet", 1, (CUdevice *, int))                                             \
     X(device_get_count, "cuDeviceGetCount", 1, (int *))                                            \
     X(device_get_attribute, "cuDeviceGetAttribute", 1, (int *, int, CUdevice))                     \

@@ -113,14 +113,18 @@ static CUresult make_ready(const struct driver *d, struct gpu *g, struct log_wri
     return r;
 }
 
-/* Slot of a context; made = it was just claimed for us to fill. */
-static struct gpu *slot_of(CUcontext ctx, bool *made)
+/*
+ * Slot of a context; made = it was just claimed for us to fill. The slot of a context that was
+ * destroyed is never used again: what it holds died with the context.
+ */
+static struct gpu *slot_of(CUcontext ctx, unsigned long long id, bool *made)
 {
     *made = false;
     for (int i = 0; i < GPU_MAX; i++) {
         int state = atomic_load_explicit(&gpus[i].state, memory_order_acquire);
         if (state == 0 && atomic_compare_exchange_strong(&gpus[i].state, &state, 1)) {
             gpus[i].ctx = ctx;
+            gpus[i].ctx_id = id;
             *made = true;
             return &gpus[i];
         }
@@ -128,7 +132,7 @@ static struct gpu *slot_of(CUcontext ctx, bool *made)
             sched_yield();
             state = atomic_load_explicit(&gpus[i].state, memory_order_acquire);
         }
-        if (gpus[i].ctx == ctx)
+        if (gpus[i].ctx == ctx && gpus[i].ctx_id == id)
             return &gpus[i];
     }
     return NULL;
@@ -141,6 +145,7 @@ struct gpu *gpu_prepare(void)
     int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     struct error e = {.text = ""};
     const char *what = "";
+    unsigned long long id = 0;
     CUcontext ctx = NULL;
     struct gpu *g;
     bool made;
@@ -148,7 +153,9 @@ struct gpu *gpu_prepare(void)
 
     if (!d || d->ctx_get_current(&ctx) != CUDA_SUCCESS || !ctx)
         return NULL;
-    g = slot_of(ctx, &made);
+    if (d->ctx_get_id && d->ctx_get_id(ctx, &id) != CUDA_SUCCESS)
+        id = 0;
+    g = slot_of(ctx, id, &made);
     if (!g)
         return NULL;
     if (made) {

@@ -21,6 +21,7 @@
 struct gpu {
     _Atomic int state; /* 0 free, 1 being made, 2 ready, 3 can't be stamped */
     CUcontext ctx;
+    unsigned long long ctx_id; /* tells a context from a later one at the same address; 0 unknown */
     int device;
     int sm;
     uint32_t ring_number;

@@ -2,7 +2,7 @@
 #include "shim/preload/site.h"
 
 
-#define TABLE (1u << 16) /* eager sites by hash; twice as many places as sites ever */
+#define TABLE (1u << 17) /* sites by hash; four times as many places as sites ever */
 #define PROBES 64u
 
 static _Atomic uint32_t table[TABLE]; /* site number + 1; 0 = free */
@@ -28,25 +28,33 @@ static void fill(struct ncclshim_site *s, const struct comm *c, const struct cal
 #define IDENTITY_FLAGS (NCCLSHIM_SITE_PART | NCCLSHIM_SITE_IN_PLACE | NCCLSHIM_SITE_CAPTURED)
 
 static bool is_site_of(const struct ncclshim_site *s, const struct comm *c,
-                       const struct call_desc *d, uint8_t flags)
+                       const struct call_desc *d, uint8_t flags, uint32_t index)
 {
     uint8_t want = (uint8_t)(flags | (d->in_place ? NCCLSHIM_SITE_IN_PLACE : 0));
 
     return s->comm == c->number && s->op == d->op && s->dtype == d->dtype && s->redop == d->redop &&
-           s->count == d->count && s->bytes == d->bytes && s->root == d->root && s->capture == 0 &&
+           s->count == d->count && s->bytes == d->bytes && s->root == d->root && s->index == index &&
            (s->flags & IDENTITY_FLAGS) == want;
+}
+
+static uint64_t hash_of(const struct comm *c, const struct call_desc *d, uint8_t flags,
+                        uint32_t index)
+{
+    uint64_t h = ((uint64_t)c->number << 32) ^ d->count * 0x9e3779b97f4a7c15ull ^
+                 (uint64_t)d->op << 24 ^ (uint64_t)d->dtype << 16 ^ (uint64_t)(uint32_t)d->root << 5 ^
+                 flags ^ (uint64_t)index << 40;
+
+    h ^= h >> 29;
+    h *= 0xbf58476d1ce4e5b9ull;
+    return h ^ h >> 32;
 }
 
 struct site_ref site_eager(struct log_writer *log, const struct comm *c, const struct call_desc *d,
                            uint8_t flags)
 {
-    uint64_t h = ((uint64_t)c->number << 32) ^ d->count * 0x9e3779b97f4a7c15ull ^
-                 (uint64_t)d->op << 24 ^ (uint64_t)d->dtype << 16 ^ (uint64_t)(uint32_t)d->root << 5 ^
-                 flags;
+    uint64_t h = hash_of(c, d, flags, 0);
     struct site_ref ref = {NULL, 0};
 
-    h ^= h >> 29;
-    h *= 0xbf58476d1ce4e5b9ull;
     for (unsigned probe = 0; probe < PROBES; probe++) {
         _Atomic uint32_t *place = &table[(h + probe) & (TABLE - 1)];
         uint32_t have = atomic_load_explicit(place, memory_order_acquire);
@@ -60,11 +68,28 @@ struct site_ref site_eager(struct log_writer *log, const struct comm *c, const s
                 return ref;
             /* Another thread was first; if with another site, ours goes to the next place. */
         }
-        if (is_site_of(&log->sites[have - 1], c, d, flags)) {
-            ref.number = have - 1;
-            ref.site = &log->sites[have - 1];
-            return ref;
-        }
+        if (is_site_of(&log->sites[have - 1], c, d, flags, 0))
+            return (struct site_ref){&log->sites[have - 1], have - 1};
+    }
+    return (struct site_ref){NULL, 0};
+}
+
+/*
+ * A program that captures the same work again and again (and updates its graphs with
+ * cudaGraphExecUpdate) would use up the table. When it is full, a captured call takes the site of an
+ * earlier capture's call with the same place and description.
+ */
+static struct site_ref earlier_capture(struct log_writer *log, const struct comm *c,
+                                       const struct call_desc *d, uint8_t flags, uint32_t index)
+{
+    uint64_t h = hash_of(c, d, flags, index);
+
+    for (unsigned probe = 0; probe < PROBES; probe++) {
+        uint32_t have = atomic_load_explicit(&table[(h + probe) & (TABLE - 1)], memory_order_acquire);
+        if (have == 0)
+            break;
+        if (is_site_of(&log->sites[have - 1], c, d, flags, index))
+            return (struct site_ref){&log->sites[have - 1], have - 1};
     }
     return (struct site_ref){NULL, 0};
 }
@@ -74,10 +99,24 @@ struct site_ref site_captured(struct log_writer *log, const struct comm *c,
                               uint32_t index)
 {
     struct site_ref ref = {NULL, 0};
+    uint64_t h;
 
+    flags |= NCCLSHIM_SITE_CAPTURED;
+    if (log_sites_full(log)) {
+        ref = earlier_capture(log, c, d, flags, index);
+        if (ref.site)
+            return ref;
+    }
     ref.site = log_site_add(log, &ref.number);
-    if (ref.site)
-        fill(ref.site, c, d, (uint8_t)(flags | NCCLSHIM_SITE_CAPTURED), capture, index);
+    if (!ref.site)
+        return ref;
+    fill(ref.site, c, d, flags, capture, index);
+    h = hash_of(c, d, flags, index);
+    for (unsigned probe = 0; probe < PROBES; probe++) {
+        uint32_t none = 0;
+        if (atomic_compare_exchange_strong(&table[(h + probe) & (TABLE - 1)], &none, ref.number + 1))
+            break;
+    }
     return ref;
 }
 

@@ -260,6 +260,11 @@ struct ncclshim_site *log_site_add(struct log_writer *w, uint32_t *number)
     return &w->sites[i];
 }
 
+bool log_sites_full(const struct log_writer *w)
+{
+    return w->head && atomic_load_explicit(A64(&w->head->sections[2].used), memory_order_relaxed) >= w->site_cap;
+}
+
 void *log_note(struct log_writer *w, enum ncclshim_note_type type, uint32_t a, uint32_t b,
                uint64_t value, const void *body, size_t body_bytes, const char *text,
                size_t text_bytes)

@@ -52,6 +52,7 @@ struct ncclshim_ring *log_ring_add(struct log_writer *w, uint32_t capacity, int 
 /* A fresh entry, zeroed, not yet published: store its state last. NULL when there is no room. */
 struct ncclshim_comm *log_comm_add(struct log_writer *w, uint32_t *number);
 struct ncclshim_site *log_site_add(struct log_writer *w, uint32_t *number);
+bool log_sites_full(const struct log_writer *w);
 
 /*
  * Write a note: `body` (may be NULL) of body_bytes, then `text` of text_bytes. Returns where the
