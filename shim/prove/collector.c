@@ -12,11 +12,11 @@
 #include "shim/base/paths.h"
 #include "shim/prove/intake.h"
 
-#define SCAN_NS 200000000ull     /* for new logs */
 #define ALIVE_NS 250000000ull    /* for writers that are gone */
 #define SAVE_NS 10000000000ull   /* what a collector that is killed loses of the statistics: nothing
                                     but the work of reading what is still in the rings again */
-#define OPEN_TRIES 25            /* scans: a log is no log yet while its header is being written */
+#define INTERVAL_MS 50u          /* between looks for new logs, at most */
+#define OPEN_TRIES 40            /* scans: a log is no log yet while its header is being written */
 
 /* A name that could not be opened, and how often that was tried. */
 struct refused {
@@ -32,7 +32,6 @@ struct collector {
     size_t count, cap;
     struct refused *refused;
     size_t refused_count;
-    uint64_t scanned_ns;
     bool changed;
 };
 
@@ -173,13 +172,9 @@ static void scan(struct collector *c)
 
 unsigned collector_round(struct collector *c)
 {
-    uint64_t now = monotonic_ns();
-    unsigned wait = c->o.interval_ms ? c->o.interval_ms : 100, w;
+    unsigned wait = c->o.interval_ms ? c->o.interval_ms : INTERVAL_MS, w;
 
-    if (c->scanned_ns == 0 || now - c->scanned_ns >= SCAN_NS) {
-        c->scanned_ns = now;
-        scan(c);
-    }
+    scan(c); /* each time: a small ring that is new fills within a tenth of a second */
     for (size_t i = 0; i < c->count; i++) {
         struct intake *s = c->intakes[i];
         if (s->state != INTAKE_ACTIVE)

@@ -11,7 +11,7 @@
 #include "shim/prove/logcopy.h"
 #include "shim/prove/runfolder.h"
 
-#define REFRESH_NS 250000000ull    /* tables: a ring that came must not fill unseen */
+#define REFRESH_NS 250000000ull /* tables; sooner when a section came or a record names a new site */
 #define UNSEEN_EVERY_NS 5000000000ull /* that question reads all of /proc */
 
 void intake_free(struct intake *s)
@@ -161,6 +161,19 @@ static int feed(struct intake *s, uint32_t ring, const struct ncclshim_record *r
     return 0;
 }
 
+/* Has a section come since the last refresh? A new ring must not fill unseen. */
+static bool sections_changed(const struct intake *s)
+{
+    struct ncclshim_section now[NCCLSHIM_LOG_SECTIONS];
+    const struct ncclshim_section *was = s->f->head.sections;
+    ssize_t n = pread(s->f->fd, now, sizeof(now), offsetof(struct ncclshim_log_header, sections));
+
+    for (unsigned i = 0; n == (ssize_t)sizeof(now) && i < NCCLSHIM_LOG_SECTIONS; i++)
+        if (now[i].type != was[i].type)
+            return true;
+    return false;
+}
+
 static struct ring_cursor *cursor_of(struct intake *s, uint32_t ring)
 {
     for (uint32_t i = 0; i < s->ring_count; i++)
@@ -243,7 +256,8 @@ unsigned intake_drain(struct intake *s, const struct intake_place *p, bool final
 
     if (s->state != INTAKE_ACTIVE)
         return wait;
-    if ((final || now - s->refreshed_ns >= REFRESH_NS) && refresh(s, &e) < 0) {
+    if ((final || now - s->refreshed_ns >= REFRESH_NS || sections_changed(s)) &&
+        refresh(s, &e) < 0) {
         break_off(s, p, &e);
         return wait;
     }

@@ -15,6 +15,7 @@
 #include "shim/log/read/tables.h"
 
 #define CHUNK 512u /* records copied at a time: 16 KiB, twice, on the stack */
+#define JUMPS_MAX 5
 #define AGAIN_MAX 64 /* so that a file somebody scribbles on can't hold us for ever */
 
 enum slot {
@@ -144,17 +145,26 @@ int ring_total(struct log_file *f, const struct log_ring *ring, uint64_t *total,
 struct limits {
     uint64_t lost_from;  /* from here on, an overwritten record is counted one by one */
     uint64_t torn_below; /* below this, a record that is not whole will never be */
+    unsigned jumps;
 };
 
-/* The record at the cursor is overwritten: go on at the oldest that is still there. */
+/*
+ * The record at the cursor is overwritten: go on at the oldest that is still there. When the writer
+ * overtakes us even so, it needs a start: an eighth of the ring, then more.
+ */
 static int jump(struct log_file *f, const struct log_ring *ring, struct ring_cursor *c,
                 struct limits *l, struct error *e)
 {
+    static const uint32_t start_of[JUMPS_MAX] = {0, 1, 2, 4, 6}; /* eighths */
     uint64_t total, oldest;
+    uint32_t eighths = start_of[l->jumps < JUMPS_MAX ? l->jumps : JUMPS_MAX - 1];
 
+    l->jumps++;
     if (ring_total(f, ring, &total, e) < 0)
         return -1;
     oldest = total > ring->capacity ? total - ring->capacity : 0;
+    if (oldest > c->next)
+        oldest += (uint64_t)ring->capacity / 8 * eighths;
     if (oldest <= c->next)
         oldest = c->next + 1;
     c->lost += oldest - c->next;
@@ -207,6 +217,8 @@ static enum why take(const struct ncclshim_record *first, const struct ncclshim_
                      size_t n, uint32_t capacity, const struct limits *l, struct ring_cursor *c,
                      struct ncclshim_record *out, size_t *taken)
 {
+    size_t before = *taken;
+
     for (size_t i = 0; i < n; i++, c->next++) {
         enum slot s = judge(&second[i], c->next, capacity);
 
@@ -223,7 +235,7 @@ static enum why take(const struct ncclshim_record *first, const struct ncclshim_
         else
             return NOT_THERE;
     }
-    return GO_ON;
+    return *taken == before && l->torn_below < c->next ? OVERTAKEN : GO_ON;
 }
 
 static int copy_twice(struct log_file *f, const struct log_ring *ring, uint64_t n, size_t count,
@@ -239,7 +251,7 @@ long ring_read(struct log_file *f, const struct log_ring *ring, struct ring_curs
                struct ncclshim_record *out, size_t cap, bool final, struct error *e)
 {
     struct ncclshim_record first[CHUNK], second[CHUNK];
-    struct limits l = {UINT64_MAX, 0};
+    struct limits l = {UINT64_MAX, 0, 0};
     size_t taken = 0, n;
     int again = 0, rc = check_cursor(f, ring, c, &l, e);
 
@@ -258,6 +270,8 @@ long ring_read(struct log_file *f, const struct log_ring *ring, struct ring_curs
                 return (long)taken;
             break;
         case OVERTAKEN:
+            if (l.jumps >= JUMPS_MAX)
+                return (long)taken; /* far too fast for us: the caller has other rings as well */
             rc = jump(f, ring, c, &l, e);
             break;
         case NOT_THERE:
