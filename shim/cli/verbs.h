@@ -10,10 +10,16 @@
 #include "shim/base/error.h"
 
 /* X(function, word, one line for the list of verbs) */
-#define NCCLSHIM_VERBS(X)                                                                                \
-    X(verb_report, "report", "what happened in a run: times, waiting, settings, what to look at")        \
-    X(verb_compare, "compare", "runs against each other, with intervals and a verdict")                  \
-    X(verb_export, "export", "calls and statistics for other programs: Perfetto, CSV, JSON, Prometheus")
+#define NCCLSHIM_VERBS(X)                                                                          \
+    X(verb_run, "run", "start a command under the shim and collect what its GPUs did")             \
+    X(verb_collect, "collect", "collect from servers that already run, or in a side-car")          \
+    X(verb_profiles, "profiles", "list the profiles that a name can mean")                         \
+    X(verb_show, "show", "what a profile would set, and where each value comes from")              \
+    X(verb_check, "check", "what NCCL would make of a profile: errors, dangers, hints")            \
+    X(verb_report, "report", "what happened in a run: times, waiting, settings, what to look at")  \
+    X(verb_compare, "compare", "runs against each other, with intervals and a verdict")            \
+    X(verb_export, "export", "calls and statistics for other programs: Perfetto, CSV, ...")        \
+    X(verb_clean, "clean", "remove logs that no living process holds")
 
 #define X(fn, word, line) int fn(int argc, char **argv);
 NCCLSHIM_VERBS(X)
