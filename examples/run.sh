@@ -62,6 +62,8 @@ if [ -n "$why" ]; then
     echo "make run: simulated ($why): the driver and NCCL are stand-ins, all times are invented"
 fi
 echo "make run: profile $profile"
+# Profiles lie beside build/; a build elsewhere has none beside it.
+export NCCLSHIM_PROFILE_PATH="${NCCLSHIM_PROFILE_PATH:-$(pwd)/profiles}"
 
 run=$build/run
 rm -rf "$run"

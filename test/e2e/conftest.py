@@ -11,9 +11,11 @@ setting, a log folder, the simulated driver and NCCL in front. Every program has
 """
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,13 +48,15 @@ class Box:
         self.shim = build / "libncclshim.so"
         self.command = build / "ncclshim"
         self.server = build / "examples" / "decode_server"
-        self.logs = folder / "logs"
-        self.logs.mkdir(mode=0o700)
+        # The GPU can only write to a file on tmpfs, in the simulator as well.
+        self.logs = Path(tempfile.mkdtemp(prefix="ncclshim-test-", dir="/dev/shm"))
         (folder / "home").mkdir()
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("NCCL", "LD_", "CUDA", "XDG_", "MAKE"))}
         self.env.update(HOME=str(folder / "home"), LD_LIBRARY_PATH=str(self.fake),
                         NCCLSHIM_LOG_DIR=str(self.logs), TMPDIR=str(folder), LC_ALL="C.UTF-8")
+        if build.parent != ROOT:
+            self.env["NCCLSHIM_PROFILE_PATH"] = str(ROOT / "profiles")  # found by itself beside build/
 
     def start(self, *args, env=None, **kwargs):
         """A running program (subprocess.Popen) in a process group of its own; output goes to files."""
@@ -122,7 +126,9 @@ def build():
 
 @pytest.fixture
 def box(tmp_path, build):
-    return Box(tmp_path, build)
+    made = Box(tmp_path, build)
+    yield made
+    shutil.rmtree(made.logs, ignore_errors=True)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -64,8 +64,7 @@ class Costs:
             code, output, folder = place.under_shim("cost", cell.profile, self.program, RUN_LIMIT_S, env)
             self.read_report(cell, folder, output)
         elif cell.way == "off":
-            env.update(LD_PRELOAD=place.shim, NCCLSHIM_PROFILE=cell.profile, NCCLSHIM_LOG="off",
-                       NCCLSHIM_PROFILE_PATH=os.path.join(ROOT, "profiles"))
+            env.update(LD_PRELOAD=place.shim, NCCLSHIM_PROFILE=cell.profile, NCCLSHIM_LOG="off")
             code, output = place.run(self.program, RUN_LIMIT_S, env)
         else:
             env.update(profile_env(cell.profile))

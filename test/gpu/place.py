@@ -42,6 +42,7 @@ class Place:
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("NCCLSHIM", "MAKE")) and k not in ("LD_PRELOAD",)}
         self.env["NCCL_NVLS_ENABLE"] = "0"
+        self.env["NCCLSHIM_PROFILE_PATH"] = os.path.join(ROOT, "profiles")
         self.nccl_lib = None
         self.reason = ""
         self.layout = self.find_layout(simulate)

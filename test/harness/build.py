@@ -16,7 +16,7 @@ class Build:
         self.jobs = os.cpu_count() or 2
 
     def make(self, targets, keep_going=False, timeout=600):
-        args = shlex.split(os.environ.get("MAKE", "make")) + ["--no-print-directory", "-j%d" % self.jobs]
+        args = shlex.split(os.environ.get("MAKE", "make")) + ["--no-print-directory", "-s", "-j%d" % self.jobs]
         args += ["BUILD=" + self.dir, "CC=" + os.environ.get("CC", "cc")]
         args += self.options
         if os.environ.get("CI"):
