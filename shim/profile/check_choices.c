@@ -70,8 +70,8 @@ static void nothing_left(const struct pair *p)
     if (!none)
         return;
     list_ops(none, ops, sizeof(ops));
-    snprintf(text, sizeof(text), "%s%s %s", p->algo_set && p->proto_set ? "with NCCL_PROTO, " : "",
-             ops,
+    snprintf(text, sizeof(text), "%s%s %s",
+             p->algo_set && p->proto_set ? "together with NCCL_PROTO, " : "", ops,
              old ? "would have no algorithm left; NCCL before 2.24 then takes Ring and forgets the "
                    "chosen protocol"
                  : "would have no algorithm left, and each such call fails (there is often a "

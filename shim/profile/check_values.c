@@ -272,9 +272,9 @@ static bool readable(const struct judge *j, const struct setting *s, const struc
                    "not in the table of variables; passed on as it is, as allow_unknown says");
     else if (!v)
         ON_SETTING(j, SEVERITY_WARN, s, "unset it", "no NCCL reads this%s%s%s",
-                   near ? "; is '" : "", near ? near : "", near ? "' meant?" : "");
+                   near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
     else if (!from_profile(s) && env_value_misread(v, s->value, why, sizeof(why)))
-        ON_SETTING(j, SEVERITY_ERROR, s, "", "= %s: %s", s->value, why);
+        ON_SETTING(j, SEVERITY_ERROR, s, "", "'%.80s': %s", s->value, why);
     else
         return true;
     return false;

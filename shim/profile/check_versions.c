@@ -36,10 +36,11 @@ static void variable_version(const struct judge *j, const struct setting *s)
     if (!v || nccl_var_in(v, j->version) || (j->version > NCCL_VERSION_NEWEST && !v->last))
         return;
     later = j->version < v->first;
-    ON_SETTING(j, SEVERITY_WARN, s, "", "no effect: NCCL %s does not read it, %s %s does",
+    ON_SETTING(j, SEVERITY_WARN, s, "",
+               "no effect: NCCL %s does not read it, %s is the %s that is known to",
                version_text(j->version, is, sizeof(is)),
-               later ? "the first that is known to is" : "the last that is known to is",
-               version_text(later ? v->first : v->last, other, sizeof(other)));
+               version_text(later ? v->first : v->last, other, sizeof(other)),
+               later ? "first" : "last");
 }
 
 static void section_version(const struct judge *j, const struct comm_section *c)

@@ -53,7 +53,9 @@ static int refuse(const struct reading *r, const char *word, size_t n, const cha
 
     snprintf(text, sizeof(text), "%.*s", n < 40 ? (int)n : 40, word);
     near = set && *text ? nearest_name(text, set) : NULL;
-    if (near)
+    if (!n)
+        snprintf(r->why, r->why_size, "%s at letter %d", what, (int)(word - r->value) + 1);
+    else if (near)
         snprintf(r->why, r->why_size, "%s '%s' at letter %d; did you mean '%s'?", what, text,
                  (int)(word - r->value) + 1, near);
     else

@@ -57,13 +57,10 @@ static long long as_nccl(const char *text)
 static int no_number(const struct conversion *c)
 {
     char range[128];
-    const char *comment =
-        value_has_comment(c->text) ? "; a comment stands on a line of its own here" : "";
 
     nccl_var_range_text(c->v, range, sizeof(range));
-    return refuse(c, "NCCL would read %lld; write a plain number%s (%s)%s", as_nccl(c->text),
-                  c->v->type == VAR_BYTES ? ", with K, M or G for powers of 1024" : "", range,
-                  comment);
+    return refuse(c, "NCCL would read %lld; write a plain number%s (%s)", as_nccl(c->text),
+                  c->v->type == VAR_BYTES ? ", with K, M or G for powers of 1024" : "", range);
 }
 
 static int out_of_range(const struct conversion *c, int64_t n)
@@ -323,7 +320,13 @@ int env_value_convert(const struct nccl_var *v, const struct clean_value *in, ch
         may_be_empty(v))
         return refuse(&c, "is what follows the blank a comment? In this section a comment stands "
                           "on a line of its own; quote the value if it belongs to it");
-    return convert(&c);
+    if (!convert(&c))
+        return 0;
+    if (!in->quoted && value_has_comment(in->text)) {
+        size_t n = strlen(why);
+        snprintf(why + n, why_size - n, "; a comment stands on a line of its own here");
+    }
+    return -1;
 }
 
 int env_value_misread(const struct nccl_var *v, const char *text, char *why, size_t why_size)
@@ -341,8 +344,10 @@ int env_value_misread(const struct nccl_var *v, const char *text, char *why, siz
         rc = as_nccl(text) != as_nccl(seen);
     if (rc && v->type == VAR_BYTES)
         snprintf(why, why_size, "NCCL reads %lld; write %s", as_nccl(text), seen);
+    else if (rc && v->type == VAR_LEVEL)
+        snprintf(why, why_size, "NCCL takes it for unset; write %s", seen);
     else if (rc)
-        snprintf(why, why_size, "NCCL reads another thing; write %s", seen);
+        snprintf(why, why_size, "for NCCL the blanks belong to the names; write %s", seen);
     free(seen);
     return rc ? -1 : 0;
 }

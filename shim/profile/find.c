@@ -208,7 +208,7 @@ static int not_found(const char *name, char **dirs, struct error *e)
             near = nearest_name(name, names);
         }
         error_set(e, "", 0, "no profile is called '%s'%s%s%s; looked in %s", name,
-                  near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", looked);
+                  near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "", looked);
         free(names);
         profile_list_free(list, count);
     }

@@ -65,17 +65,7 @@ static int inherit(struct chain *c, struct reader *r)
         return -1;
     rc = profile_merge(r->p, base);
     profile_free(base);
-    if (rc)
-        return reader_no_memory(r);
-    /* Refined by what it inherits, a section may have become narrower than one before it. */
-    for (size_t i = 1; i < r->p->comm_count; i++)
-        if (comm_section_covered(r->p, &r->p->comm[i]) &&
-            reader_error(r, r->p->comm[i].place.line,
-                         "[comm %s], with the conditions that it inherits, is never used; a "
-                         "section before it takes all that it could",
-                         r->p->comm[i].label))
-            return -1;
-    return r->errors ? -1 : 0;
+    return rc ? reader_no_memory(r) : 0;
 }
 
 static int load_bytes(struct chain *c, const char *bytes, size_t size, const char *path,
@@ -96,8 +86,7 @@ static int load_bytes(struct chain *c, const char *bytes, size_t size, const cha
     if (file && (*file = strdup(path)) && r.p->name && r.p->path && r.p->description) {
         r.file = *file;
         condition_any(&r.when);
-        if (!reader_run(&r, bytes, size))
-            rc = inherit(c, &r);
+        rc = reader_run(&r, bytes, size) || inherit(c, &r) || section_comm_finish(&r) ? -1 : 0;
     } else {
         error_set(c->e, path, 0, "memory is out");
     }

@@ -79,6 +79,7 @@ static int refine_comm(struct comm_section *to, struct comm_section *from)
         to->places[i] = from->places[i];
     }
     merge_condition(&to->when, &from->when);
+    to->conditions |= from->conditions;
     return merge_env(&to->env, &to->env_count, from->env, from->env_count);
 }
 
@@ -90,15 +91,16 @@ static struct comm_section *same_label(struct profile *p, size_t count, const ch
     return NULL;
 }
 
-bool comm_section_covered(const struct profile *p, const struct comm_section *s)
+const struct comm_section *comm_section_covered(const struct profile *p,
+                                                const struct comm_section *s)
 {
     for (const struct comm_section *o = p->comm; *s->label && o < p->comm + p->comm_count; o++) {
         if (o == s)
-            return false;
+            return NULL;
         if (*o->label && condition_covers(&o->when, &s->when))
-            return true;
+            return o;
     }
-    return false;
+    return NULL;
 }
 
 static int append_comm(struct profile *p, struct comm_section *from)

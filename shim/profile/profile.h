@@ -44,6 +44,7 @@ struct comm_condition {
 struct comm_section {
     char *label; /* NAME of [comm NAME]; "" for [comm] */
     struct comm_condition when;
+    bool conditions;                     /* some condition is written, be it one that always holds */
     uint32_t set;                        /* bit n: enum config_field n is given */
     int number[CONFIG_FIELD_COUNT];      /* INT fields */
     char *text[CONFIG_FIELD_COUNT];      /* STR fields */

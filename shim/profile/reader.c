@@ -77,10 +77,8 @@ static int see(struct reader *r, int section, const char *name, int line)
 static int end_section(struct reader *r)
 {
     if (r->kind == SECTION_COMM)
-        return section_comm_end(r);
-    if (r->kind == SECTION_TUNE)
-        return section_tune_end(r);
-    return 0;
+        section_comm_end(r);
+    return r->kind == SECTION_TUNE ? section_tune_end(r) : 0;
 }
 
 static const char *const section_names[] = {
@@ -108,16 +106,31 @@ static enum section_kind section_of(const char *name, char *label, size_t size)
             return (enum section_kind)i;
         }
     }
-    if (!strncmp(name, "env", 3) && !strcmp(name + 3 + strspn(name + 3, " \t"), "override"))
+    if (!strncmp(name, "env", 3) && (name[3] == ' ' || name[3] == '\t') &&
+        !strcmp(name + 3 + strspn(name + 3, " \t"), "override"))
         return SECTION_OVERRIDE;
     return SECTION_UNKNOWN;
+}
+
+/* The nearest name is told; of a name with a label, that of the word in front. */
+static int refuse_section(struct reader *r, const char *name, int line)
+{
+    const char *near = nearest_name(name, section_names), *label = "";
+    char word[SOURCE_NAME_MAX + 1];
+
+    if (!near) {
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, " \t"), name);
+        near = nearest_name(word, section_names);
+        label = near ? " ..." : "";
+    }
+    return reader_error(r, line, "no section is called [%s]%s%s%s%s", name,
+                        near ? "; did you mean [" : "", near ? near : "", label, near ? "]?" : "");
 }
 
 static int on_section(void *user, const char *name, int line)
 {
     struct reader *r = user;
     char full[80];
-    const char *near;
 
     if (end_section(r))
         return -1;
@@ -125,11 +138,8 @@ static int on_section(void *user, const char *name, int line)
     r->section++;
     r->section_line = line;
     r->conditions = 0;
-    if (r->kind == SECTION_UNKNOWN) {
-        near = nearest_name(name, section_names);
-        return reader_error(r, line, "no section is called [%s]%s%s%s", name,
-                            near ? "; did you mean [" : "", near ? near : "", near ? "]?" : "");
-    }
+    if (r->kind == SECTION_UNKNOWN)
+        return refuse_section(r, name, line);
     snprintf(full, sizeof(full), "%s%s%s", section_names[r->kind], *r->label ? " " : "", r->label);
     if (see(r, HEADERS, full, line) < 0)
         return -1;
@@ -177,6 +187,14 @@ void reader_free(struct reader *r)
     condition_free(&r->when);
 }
 
+static bool any_key(const struct reader *r)
+{
+    for (size_t i = 0; i < r->seen_count; i++)
+        if (r->seen[i].section != HEADERS)
+            return true;
+    return false;
+}
+
 /* The sections of one file. Anything but memory is told through reader_error. */
 int reader_run(struct reader *r, const char *bytes, size_t size)
 {
@@ -189,8 +207,8 @@ int reader_run(struct reader *r, const char *bytes, size_t size)
     }
     if (ini_walk(bytes, size, &events) || end_section(r) || section_env_finish(r))
         return r->errors ? -1 : reader_no_memory(r);
-    if (!r->seen_count)
-        reader_error(r, 0, "the file has no section");
+    if (!r->errors && !any_key(r))
+        reader_error(r, 0, "no key in this file; is it the right one?");
     comm_base_first(r->p);
     return r->errors ? -1 : 0;
 }

@@ -85,8 +85,11 @@ int section_tune_key(struct reader *r, const char *key, const char *raw, int lin
 int section_log_key(struct reader *r, const char *key, const char *raw, int line);
 
 /* At the end of a section, or of the file. */
-int section_comm_end(struct reader *r);
+void section_comm_end(struct reader *r);
 int section_tune_end(struct reader *r);
+
+/* When all is inherited that is to be: conditions of the named sections. 0 or -1. */
+int section_comm_finish(struct reader *r);
 
 /* At the end of the file, when allow_unknown is known: names and values of all variables. */
 int section_env_finish(struct reader *r);
@@ -115,7 +118,8 @@ const struct tune_rule *tune_rule_shadowed(const struct profile *p, const struct
 int profile_merge(struct profile *p, struct profile *base);
 
 /* Does a named section before `s` (or of all, when s is none of p's) take all that s could? */
-bool comm_section_covered(const struct profile *p, const struct comm_section *s);
+const struct comm_section *comm_section_covered(const struct profile *p,
+                                                const struct comm_section *s);
 
 struct profile *profile_new(void);
 void env_setting_free(struct env_setting *s);

@@ -97,24 +97,34 @@ int section_comm_key(struct reader *r, const char *key, const char *raw, int lin
     return refuse_key(r, key, line);
 }
 
-int section_comm_end(struct reader *r)
+void section_comm_end(struct reader *r)
 {
-    const struct comm_section *s = &r->p->comm[r->p->comm_count - 1];
+    r->p->comm[r->p->comm_count - 1].conditions = r->conditions > 0;
+}
 
-    if (!*s->label)
-        return 0;
-    if (!r->conditions)
-        return reader_error(r, s->place.line,
-                            "[comm %s] has no condition (ranks, name, parent, "
-                            "nodes, index); what is for all communicators "
-                            "stands in [comm]",
-                            s->label);
-    for (const struct comm_section *o = r->p->comm; o < s; o++)
-        if (*o->label && condition_covers(&o->when, &s->when))
-            return reader_error(r, s->place.line,
-                                "[comm %s] is never used: [comm %s] in line %d "
-                                "takes every communicator that it could; put "
-                                "the narrower one first",
-                                s->label, o->label, o->place.line);
-    return 0;
+/* At the end of all, since an inherited section of the same label may lend its conditions. */
+int section_comm_finish(struct reader *r)
+{
+    for (size_t i = 0; i < r->p->comm_count; i++) {
+        const struct comm_section *s = &r->p->comm[i];
+        const struct comm_section *by;
+        int rc = 0;
+        if (!*s->label || s->place.file != r->file)
+            continue;
+        if (!s->conditions)
+            rc = reader_error(r, s->place.line,
+                              "[comm %s] has no condition (ranks, name, parent, "
+                              "nodes, index); what is for all communicators "
+                              "stands in [comm]",
+                              s->label);
+        else if ((by = comm_section_covered(r->p, s)))
+            rc = reader_error(r, s->place.line,
+                              "[comm %s] is never used: [comm %s] before it takes "
+                              "every communicator that it could; put the "
+                              "narrower one first",
+                              s->label, by->label);
+        if (rc)
+            return -1;
+    }
+    return r->errors ? -1 : 0;
 }

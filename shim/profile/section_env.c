@@ -95,7 +95,7 @@ static int judge(struct reader *r, struct env_setting *s, bool in_comm)
     else if (!var)
         rc = judge_unknown(r, s, &v);
     else if (env_value_convert(var, &v, &s->value, why, sizeof(why)))
-        rc = reader_error(r, s->place.line, "%s = %.80s: %s", s->name, s->raw, why);
+        rc = reader_error(r, s->place.line, "%s = '%.80s': %s", s->name, v.text, why);
     free(v.text);
     return rc;
 }

@@ -136,6 +136,8 @@ static int set_ops(struct reader *r, char *text, int line)
         comma = strchr(c, ',');
         if (comma)
             *comma++ = '\0';
+        c += strspn(c, " \t");
+        c[strcspn(c, " \t")] = '\0';
         op = op_parse(c);
         if (op < 0)
             return reader_error(r, line,

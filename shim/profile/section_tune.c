@@ -71,7 +71,7 @@ static int read_op(struct reader *r, const char *word, int line, int *op)
     return reader_error(r, line,
                         "[tune]: '%s' is no operation and no condition%s%s%s; a rule reads "
                         "allreduce 0-64K = ring ll",
-                        word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+                        word, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 /* The key: an operation, then the sizes or nothing. 0, 1 (told already), -1. */
@@ -164,7 +164,13 @@ static int read_value(struct reader *r, char *text, int line, struct tune_rule *
     for (char *w = strtok_r(text, " \t", &save); w; w = strtok_r(NULL, " \t", &save))
         if (read_word(r, w, line, t))
             return -1;
-    return r->errors > before ? 0 : check_pair(r, t, line);
+    if (r->errors > before)
+        return 0;
+    if (t->algo < 0 && t->proto < 0 && !t->channels && !t->chunk_bytes)
+        return reader_error(r, line,
+                            "the rule asks for nothing; write an algorithm, a protocol, "
+                            "channels=N or chunk=SIZE");
+    return check_pair(r, t, line);
 }
 
 static int add_rule(struct reader *r, const struct tune_rule *read, const char *key,
@@ -188,6 +194,7 @@ int section_tune_key(struct reader *r, const char *key, const char *raw, int lin
     struct tune_rule t = {.op = -1};
     struct clean_value v;
     char *copy;
+    int before = r->errors;
     int rc = *r->label ? condition_key(r, &r->when, key, raw, line) : 1;
 
     if (rc != 1)
@@ -201,7 +208,7 @@ int section_tune_key(struct reader *r, const char *key, const char *raw, int lin
         rc = reader_no_memory(r);
     if (rc == 0)
         rc = read_value(r, copy, line, &t);
-    if (rc == 0)
+    if (rc == 0 && r->errors == before)
         rc = add_rule(r, &t, key, v.text, line);
     free(copy);
     free(v.text);

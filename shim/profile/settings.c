@@ -77,7 +77,9 @@ static int add_conf(struct settings *s, const struct conf_files *conf)
         for (size_t j = 0; j < conf->files[i].count; j++) {
             const struct conf_line *l = &conf->files[i].lines[j];
             struct setting *n;
-            if (settings_find(s, l->name) || strncmp(l->name, "NCCL_", 5))
+            /* A blank at a name's end makes it a name that nobody reads. */
+            if (settings_find(s, l->name) || strncmp(l->name, "NCCL_", 5) ||
+                strpbrk(l->name, " \t"))
                 continue;
             n = add(s, l->name, l->value, NCCLSHIM_ORIGIN_CONF);
             if (!n)

@@ -72,8 +72,7 @@ static void write_profile(const struct profile *p, FILE *out)
         write_key("description", p->description, out);
     if (p->nccl.text)
         write_key("nccl", p->nccl.text, out);
-    if (p->allow_unsafe)
-        fputs("allow_unsafe = yes\n", out);
+    fprintf(out, "allow_unsafe = %s\n", p->allow_unsafe ? "yes" : "no");
     for (size_t i = 0; i < p->allow_unknown_count; i++)
         fprintf(out, "%s%s", i ? ", " : "allow_unknown = ", p->allow_unknown[i]);
     if (p->allow_unknown_count)
