@@ -307,6 +307,39 @@ TEST(abort_frees_a_stuck_collective)
     ranks(2, stuck_rank);
 }
 
+/* Nobody waits between the calls: a piece of one call must not be overwritten by the next one. */
+static void back_to_back(struct rank *r)
+{
+    enum { CALLS = 3000, SMALL = 40, LARGE = 6000 };
+    OK(r->init);
+    uint32_t want = 1, *host = malloc(LARGE * 4);
+    uint32_t *small = device_memory(SMALL * 4), *large = device_memory(LARGE * 4);
+    for (int i = 0; i < LARGE; i++)
+        host[i] = 1;
+    put(small, host, SMALL * 4);
+    for (int i = 0; i < LARGE; i++)
+        host[i] = 5;
+    put(large, host, LARGE * 4);
+    for (int i = 0; i < CALLS; i++) {
+        OK(ncclAllReduce(small, small, SMALL, ncclUint32, ncclSum, r->comm, r->stream));
+        OK(ncclAllReduce(large, large, LARGE, ncclUint32, ncclSum, r->comm, r->stream));
+        want *= 3; /* never 0: three is odd */
+    }
+    OK(cu.cuStreamSynchronize(r->stream));
+    get(host, small, SMALL * 4);
+    for (int i = 0; i < SMALL; i++)
+        CHECK(host[i] == want);
+    get(host, large, LARGE * 4);
+    for (int i = 0; i < LARGE; i++)
+        CHECK(host[i] == 5 * want);
+    OK(ncclCommDestroy(r->comm));
+}
+TEST(thousands_of_calls_back_to_back_stay_in_step)
+{
+    load(NULL);
+    ranks(3, back_to_back);
+}
+
 static void different_counts(struct rank *r)
 {
     OK(r->init);
@@ -524,6 +557,7 @@ int main(void)
         cmocka_unit_test(a_killed_rank_ends_in_a_remote_error_on_the_others),
         cmocka_unit_test(init_gives_up_when_a_rank_does_not_come),
         cmocka_unit_test(abort_frees_a_stuck_collective),
+        cmocka_unit_test(thousands_of_calls_back_to_back_stay_in_step),
         cmocka_unit_test(different_sizes_are_an_asynchronous_error),
         cmocka_unit_test(a_forked_child_gets_an_error_and_does_not_hang),
         cmocka_unit_test(wrong_arguments_are_refused_as_NCCL_refuses_them),
