@@ -173,7 +173,7 @@ static void print_passes(const struct findings *f, const struct term *t, bool al
     table_column(&table, "pass p50", 0, 0);
     table_column(&table, "p99", 0, 2);
     table_column(&table, "start to start", 0, 4);
-    table_column(&table, "communication", 0, 0);
+    table_column(&table, "in calls", 0, 0);
     table_column(&table, "share", 0, 0);
     for (uint32_t i = 0; i < r->pass_count && (all || i < PASSES_SHOWN); i++) {
         const struct run_pass *p = &r->passes[i];
