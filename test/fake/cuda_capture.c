@@ -171,7 +171,6 @@ static CUresult begin(CUstream handle, bool per_thread, CUstreamCaptureMode mode
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (stream->capture != NULL) {
-        capture_spoil(stream->capture);
         return CUDA_ERROR_ILLEGAL_STATE;
     }
     struct capture *capture = sim_alloc(sizeof *capture);
@@ -300,11 +299,10 @@ static CUresult end(CUstream handle, bool per_thread, CUgraph *out)
         capture_spoil(capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     }
-    if (capture->thread != sim_thread()->id && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED) {
-        capture_spoil(capture);
-        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-    }
-    CUresult result = capture->invalid     ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+    bool wrong_thread =
+        capture->thread != sim_thread()->id && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+    CUresult result = wrong_thread         ? CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+                      : capture->invalid   ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                       : is_joined(capture) ? CUDA_SUCCESS
                                            : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     finish(capture);

@@ -68,11 +68,9 @@ static CUresult copy(const struct transfer *transfer, CUstream handle, bool per_
         result = capture_state(stream, &capturing);
     }
     if (result == CUDA_SUCCESS && wait) {
-        if (capturing) {
+        if (capturing) { /* this thread's own default stream */
             capture_spoil(stream->capture);
             result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-        } else {
-            result = capture_check_unsafe();
         }
     }
     if (result == CUDA_SUCCESS) {

@@ -197,13 +197,10 @@ static CUresult create(CUcontext *out, unsigned flags, CUdevice device)
     }
     TRY(check_device(device));
     sim_lock();
-    CUresult result = capture_check_unsafe();
-    if (result == CUDA_SUCCESS) {
-        *out = ctx_new(device, flags, false);
-        push(*out);
-    }
+    *out = ctx_new(device, flags, false);
+    push(*out);
     sim_unlock();
-    return result;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)

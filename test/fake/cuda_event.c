@@ -116,6 +116,9 @@ static CUresult record(CUevent event, CUstream handle, unsigned flags, bool per_
     if (capturing) {
         return record_in_capture(event, stream, flags);
     }
+    if (flags != 0) {
+        return CUDA_ERROR_ILLEGAL_STATE; /* "external" means something in a capture alone */
+    }
     struct op *op = op_new(OP_MARK);
     op->mark = event_renew(event);
     return stream_put(stream, op);
@@ -146,7 +149,7 @@ WITH_VARIANT(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, uns
 static CUresult wait_for_captured(CUstream stream, CUevent event)
 {
     if (event->capture->over) {
-        return CUDA_ERROR_CAPTURED_EVENT;
+        return CUDA_ERROR_INVALID_VALUE;
     }
     if (event->capture->invalid) {
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -189,6 +192,9 @@ static CUresult wait_event(CUstream handle, CUevent event, unsigned flags, bool 
         atomic_fetch_add(&event->refs, 1);
         return capture_add(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, work, NULL);
     }
+    if (flags != 0) {
+        return CUDA_ERROR_ILLEGAL_STATE;
+    }
     if (event->capture != NULL) {
         return wait_for_captured(stream, event);
     }
@@ -222,9 +228,10 @@ static CUresult look(CUevent event, struct mark **mark)
     *mark = NULL;
     TRY(get(event));
     if (event->capture != NULL) {
-        if (!event->capture->over) {
-            capture_spoil(event->capture);
+        if (event->capture->over) {
+            return CUDA_ERROR_INVALID_VALUE;
         }
+        capture_spoil(event->capture);
         return CUDA_ERROR_CAPTURED_EVENT;
     }
     TRY(capture_check_unsafe());

@@ -57,9 +57,13 @@ static CUresult do_instantiate(CUgraphExec *out, CUgraph graph, unsigned long lo
 {
     CUcontext ctx;
     TRY(ctx_current(&ctx));
+    sim_lock();
+    CUresult result = capture_check_unsafe();
+    sim_unlock();
+    TRY(result);
     ctx_wait_for_device(ctx->device);
     sim_lock();
-    CUresult result = instantiate(out, graph, flags);
+    result = instantiate(out, graph, flags);
     sim_unlock();
     return result;
 }
@@ -105,13 +109,14 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
     ENTER(cuGraphExecDestroy);
     sim_lock();
-    bool known = handle_is(exec, KIND_EXEC);
-    if (known) {
+    CUresult result = handle_is(exec, KIND_EXEC) ? capture_check_unsafe()
+                                                 : CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) {
         handle_drop(exec);
         exec_unref(exec);
     }
     sim_unlock();
-    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return result;
 }
 
 CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *flags)
@@ -178,16 +183,6 @@ static CUresult launch(CUgraphExec exec, CUstream stream)
     return stream_put(stream, op);
 }
 
-/* Launched into a capture: becomes a child graph. */
-static CUresult launch_in_capture(CUgraphExec exec, CUstream stream)
-{
-    CUgraphNode node;
-    TRY(capture_add(stream, CU_GRAPH_NODE_TYPE_GRAPH, NULL, &node));
-    node->child = graph_clone(exec->graph, false);
-    node->child->owned = true;
-    return CUDA_SUCCESS;
-}
-
 static CUresult do_cuGraphLaunch(CUgraphExec exec, CUstream handle, bool per_thread)
 {
     CUstream stream;
@@ -198,8 +193,12 @@ static CUresult do_cuGraphLaunch(CUgraphExec exec, CUstream handle, bool per_thr
     if (result == CUDA_SUCCESS) {
         result = capture_state(stream, &capturing);
     }
+    if (result == CUDA_SUCCESS && capturing) {
+        capture_spoil(stream->capture); /* as a real driver does: no child graph by this way */
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
     if (result == CUDA_SUCCESS) {
-        result = capturing ? launch_in_capture(exec, stream) : launch(exec, stream);
+        result = launch(exec, stream);
     }
     sim_unlock();
     return result;

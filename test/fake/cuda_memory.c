@@ -97,11 +97,14 @@ bool region_covers(uint64_t address, size_t bytes)
     return region_find(address, &region) && bytes <= region.end - address;
 }
 
-bool region_overlaps(uint64_t base, uint64_t end)
+bool region_overlaps(uint64_t base, uint64_t end, struct region *out)
 {
     pthread_rwlock_rdlock(&lock);
     long at = below(end - 1);
     bool overlaps = at >= 0 && regions[at].end > base;
+    if (overlaps) {
+        *out = regions[at];
+    }
     pthread_rwlock_unlock(&lock);
     return overlaps;
 }
@@ -218,6 +221,7 @@ static CUresult alloc_async(CUstream handle, bool per_thread, CUdeviceptr *out, 
         capture_spoil(stream->capture);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
+    TRY(capture_check_unsafe());
     TRY(allocate(stream->ctx, bytes, REGION_DEVICE, 0, &memory));
     *out = (CUdeviceptr)(uintptr_t)memory;
     return CUDA_SUCCESS;
@@ -247,6 +251,7 @@ static CUresult free_async(CUdeviceptr pointer, CUstream handle, bool per_thread
         capture_spoil(stream->capture);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
+    TRY(capture_check_unsafe());
     if (!region_find(pointer, &region) || region.base != pointer || region.kind != REGION_DEVICE) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -308,6 +313,7 @@ CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags)
     const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                            CU_MEMHOSTREGISTER_READ_ONLY;
     CUcontext ctx;
+    struct region region;
     uint64_t base = (uint64_t)(uintptr_t)pointer;
     ENTER(cuMemHostRegister_v2);
     TRY(begin(&ctx));
@@ -317,8 +323,9 @@ CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags)
     if (pointer == NULL || bytes == 0 || (flags & ~known) != 0 || base + bytes < base) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (region_overlaps(base, base + bytes)) {
-        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    if (region_overlaps(base, base + bytes, &region)) {
+        return region.kind == REGION_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+                                                : CUDA_ERROR_INVALID_VALUE;
     }
     TRY(hostreg_check(base, base + bytes, (flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0));
     region_add(&(struct region){base, base + bytes, REGION_REGISTERED, ctx, flags, 0});
@@ -331,11 +338,13 @@ CUresult cuMemHostUnregister(void *pointer)
     struct region region;
     ENTER(cuMemHostUnregister);
     TRY(begin(&ctx));
-    if (pointer == NULL) {
+    uint64_t base = (uint64_t)(uintptr_t)pointer;
+    if (pointer == NULL || (region_find(base, &region) &&
+                            (region.base != base || region.kind != REGION_REGISTERED))) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     wait_for_users(ctx);
-    return region_drop((uint64_t)(uintptr_t)pointer, REGION_REGISTERED, &region)
+    return region_drop(base, REGION_REGISTERED, &region)
                ? CUDA_SUCCESS
                : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }

@@ -135,9 +135,12 @@ static CUresult load(const void *image, CUcontext ctx, unsigned n, CUjit_option 
     if (image == NULL || out == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (memcmp(image, "\177ELF", 4) == 0 || memcmp(image, "\x50\xed\x55\xba", 4) == 0) {
+    if (strncmp(image, "\177ELF", 4) == 0 || strncmp(image, "\x50\xed\x55\xba", 4) == 0) {
         /* Machine code of a real GPU: this one has another. */
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    if (strstr(image, ".version") == NULL) {
+        return CUDA_ERROR_INVALID_IMAGE;
     }
     CUresult result = ptx_load(image, sim_env()->sm, &ptx, log, sizeof log);
     if (result != CUDA_SUCCESS) {

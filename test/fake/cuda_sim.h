@@ -390,7 +390,7 @@ static inline bool region_allows(struct region_cache *cache, uint64_t address, s
     return region_lookup(cache, address, bytes);
 }
 bool region_find(uint64_t address, struct region *out);
-bool region_overlaps(uint64_t base, uint64_t end);
+bool region_overlaps(uint64_t base, uint64_t end, struct region *out);
 bool region_covers(uint64_t address, size_t bytes); /* wholly inside one region */
 void region_add(const struct region *region);
 bool region_drop(uint64_t base, enum region_kind kind, struct region *out);

@@ -91,10 +91,8 @@ static CUresult get_to_look_at(CUstream handle, bool per_thread, CUstream *out)
         TRY(capture_check_legacy((*out)->ctx));
     }
     if ((*out)->capture != NULL) {
-        bool spoilt = (*out)->capture->invalid;
         capture_spoil((*out)->capture);
-        return spoilt ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-                      : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     return capture_check_unsafe();
 }

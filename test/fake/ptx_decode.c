@@ -543,6 +543,9 @@ static const char *control(struct ptx_scope *scope, const struct ptx_text *text,
         out->op = I_NOTHING;
         return address(scope, text->operands[0], false, out);
     }
+    if (!is_one_of(name, "ret exit trap membar fence griddepcontrol")) {
+        return UNKNOWN;
+    }
     CHECK(count(text, 0));
     if (strcmp(name, "ret") == 0 || strcmp(name, "exit") == 0) {
         out->op = I_RET;
@@ -557,7 +560,7 @@ static const char *control(struct ptx_scope *scope, const struct ptx_text *text,
         return parts->scope && (parts->noperations == 0 || strcmp(parts->operation, "sc") == 0)
                    ? NULL
                    : UNKNOWN;
-    } else if (strcmp(name, "griddepcontrol") == 0) {
+    } else {
         CHECK(needs(scope, 90, 78));
         bool wait = strcmp(parts->operation, "wait") == 0;
         if (!wait && strcmp(parts->operation, "launch_dependents") != 0) {
@@ -565,8 +568,6 @@ static const char *control(struct ptx_scope *scope, const struct ptx_text *text,
         }
         out->op = wait ? I_DEP_WAIT : I_DEP_LAUNCH;
         scope->kernel->waits_for_dependencies = scope->kernel->waits_for_dependencies || wait;
-    } else {
-        return UNKNOWN;
     }
     return NULL;
 }

@@ -297,7 +297,7 @@ static void text_that_is_no_ptx_is_refused(void **state)
 {
     CUmodule module;
     (void)state;
-    GIVES(cuModuleLoadData(&module, "hello"), CUDA_ERROR_INVALID_PTX);
+    GIVES(cuModuleLoadData(&module, "hello"), CUDA_ERROR_INVALID_IMAGE);
     GIVES(load("7.8", "sm_90", "frobnicate.u32 %r1, %r2;"), CUDA_ERROR_INVALID_PTX);
     GIVES(load("7.8", "sm_90", "add.u32 %r1, %r2, %unknown;"), CUDA_ERROR_INVALID_PTX);
     GIVES(load("7.8", "sm_90", "bra nowhere;"), CUDA_ERROR_INVALID_PTX);
