@@ -80,7 +80,7 @@ class Costs:
         if report is None or counts is None:
             cell.faults.append("no report")
             return
-        ranks = self.place.ranks()
+        ranks = self.place.ranks
         row = summary(all_reduces(report, captured=True, size=counts["bytes"]))
         eager = summary(all_reduces(report, captured=False))
         cell.p50s.append(row["p50_us"])
@@ -151,7 +151,7 @@ class Costs:
         for cell in self.cells.values():
             name = "%s, p2p %s, %s" % (cell.profile, "on" if cell.p2p else "off", cell.way)
             if not cell.walls and not cell.faults:
-                place.skip(name, "no time was left")
+                place.skip(name, "not run in the time given")
                 continue
             place.verdict(name + ": sums right" + (", every call counted" if cell.way == "stamps" else ""),
                           not cell.faults, "; ".join(cell.faults[:2]))
@@ -168,7 +168,7 @@ class Costs:
         if bare and off and stamps:
             # Two runs of the same case differ by up to 3 %.
             place.verdict("NCCLSHIM_LOG=off costs nothing", abs(off / bare - 1) < 0.03, "%.2f against %.2f us" % (off, bare))
-            if place.layout == "two GPUs":
+            if place.layout.endswith("GPUs"):
                 place.verdict("stamps cost 2.0 us a call at most", stamps - bare <= 2.0, "%+.2f us" % (stamps - bare))
 
     def data(self):

@@ -24,10 +24,11 @@ def default_nccl_home():
 
 
 class Place:
-    """The machine. `layout` is "two GPUs" (one process each), "one GPU" (two ranks, threads of one process) or
+    """The machine. `layout` is "GPUs" (one process each), "one GPU" (all ranks on it, threads of one process) or
     "simulator"; every result says which."""
 
-    def __init__(self, simulate, budget_s):
+    def __init__(self, simulate, budget_s, ranks=2):
+        self.ranks = ranks
         self.build = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
         self.out = os.path.abspath(os.environ.get("OUT", os.path.join(self.build, "gpu-out")))
         os.makedirs(self.out, exist_ok=True)
@@ -60,25 +61,23 @@ class Place:
             self.reason = "decode_server can't be started: " + (out.strip().splitlines() or ["no output"])[-1]
             return None
         self.gpus, self.nccl = int(match.group(1)), int(match.group(3))
-        if self.gpus >= 2:
-            return "two GPUs"
+        if self.gpus >= self.ranks:
+            return "%d GPUs" % self.ranks
         if self.gpus == 1 and self.nccl >= ONE_GPU_NCCL:
             self.env["NCCL_MULTI_RANK_GPU_ENABLE"] = "1"
             return "one GPU"
-        self.reason = ("one GPU, and NCCL %d is older than 2.30.3: NCCL_HOME=DIR names another" % self.nccl
-                       if self.gpus else "no GPU here")
+        self.reason = {0: "no GPU here", 1: "one GPU, and NCCL %d is older than 2.30.3: NCCL_HOME=DIR names another" % self.nccl
+                       }.get(self.gpus, "%d GPUs here, not %d" % (self.gpus, self.ranks))
         return None
 
     def use_nccl(self, folder):
+        """In front of the loader's path; behind it $BUILD/lib, for libraries that this machine lacks."""
         self.nccl_lib = os.path.join(folder, "libnccl.so.2")
-        path = self.env.get("LD_LIBRARY_PATH")
-        self.env["LD_LIBRARY_PATH"] = folder + (":" + path if path else "")
-
-    def ranks(self):
-        return 2
+        paths = [folder, self.env.get("LD_LIBRARY_PATH"), os.path.join(self.build, "lib")]
+        self.env["LD_LIBRARY_PATH"] = ":".join(p for p in paths if p)
 
     def server_args(self, *more):
-        base = [self.server, "--ranks", "2"]
+        base = [self.server, "--ranks", str(self.ranks)]
         if self.layout == "one GPU":
             base += ["--one-process", "--one-gpu"]
         return base + [str(m) for m in more]
