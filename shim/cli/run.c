@@ -56,6 +56,12 @@ static void print_end(const struct watch_result *r)
     const struct summary *s = &r->summary;
     char line[512];
 
+    if (s->processes == 0 && r->left) {
+        fprintf(stderr, "ncclshim: nothing seen yet, %zu process%s still running; "
+                        "`ncclshim collect -o %s` goes on\n",
+                r->left, r->left == 1 ? "" : "es", r->run_path);
+        return;
+    }
     if (s->processes == 0) {
         fprintf(stderr, "ncclshim: nothing seen: %s; see `ncclshim doctor`\n", why_nothing());
         return;

@@ -12,10 +12,12 @@
 
 #include "shim/base/paths.h"
 #include "shim/prove/collector.h"
+#include "shim/prove/heirs.h"
 #include "shim/prove/launch.h"
 #include "shim/prove/signals.h"
 
 #define LINGER_NS 5000000000ull /* for workers that end a little after the command itself */
+#define LINGER_WITHOUT_LOG_NS 2000000000ull
 #define LINGER_POLL_MS 20u
 
 /* Everything of one run that must be let go of at its end. */
@@ -32,6 +34,7 @@ struct run {
     pid_t child;
     bool over;  /* the child was waited for */
     int status; /* its */
+    size_t left; /* processes that outlived it */
 };
 
 static int load_profile(struct run *r, struct error *e)
@@ -141,23 +144,34 @@ static void collect_while_it_runs(struct run *r, const sigset_t *wait)
     }
 }
 
-/* The command ended, its workers may need a moment more; a signal ends the waiting. */
+/*
+ * The command ended, its workers may need a moment more: those that have a log, and those that may
+ * yet have one. A signal ends the waiting.
+ */
 static void linger(struct run *r, const sigset_t *wait)
 {
-    uint64_t end = monotonic_ns() + LINGER_NS;
+    uint64_t begin = monotonic_ns(), now = begin;
     siginfo_t info;
     unsigned ms;
     int signal;
 
-    collector_round(r->collector);
-    while (collector_living(r->collector, true) > 0 && monotonic_ns() < end) {
+    for (;;) {
         ms = collector_round(r->collector);
+        r->left = collector_living(r->collector, true);
+        if (now - begin >= (r->left ? LINGER_NS : LINGER_WITHOUT_LOG_NS))
+            break;
+        if (r->left == 0 && heirs_of(r->log_dir) == 0)
+            break;
         signal = signals_wait(wait, ms < LINGER_POLL_MS ? ms : LINGER_POLL_MS, &info);
         reap(r);
         if (signal && signal != SIGCHLD)
             break;
+        now = monotonic_ns();
     }
     collector_finish(r->collector);
+    r->left = collector_living(r->collector, false);
+    if (r->left == 0)
+        r->left = heirs_of(r->log_dir);
 }
 
 static void conclude(struct run *r, struct watch_result *result, struct error *e)
@@ -165,10 +179,10 @@ static void conclude(struct run *r, struct watch_result *result, struct error *e
     snprintf(result->run_path, sizeof(result->run_path), "%s", r->folder.path);
     result->signal = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
     result->exit_code = result->signal ? 128 + result->signal : WEXITSTATUS(r->status);
-    result->left = collector_living(r->collector, false);
+    result->left = r->left;
     snprintf(result->log_dir, sizeof(result->log_dir), "%s", r->log_dir);
     collector_summarize(r->collector, &result->summary);
-    if (rmdir(r->log_dir) == 0) /* not while a log is left in it */
+    if (!r->left && rmdir(r->log_dir) == 0) /* not while a log is left in it, or may come */
         r->log_dir[0] = '\0';
     describe(r, e);
 }
@@ -207,6 +221,8 @@ static void undo_folders(struct run *r)
     if (r->folder.fd > 0) {
         unlinkat(r->folder.fd, "run.json", 0);
         rmdir(r->folder.path);
+        if (!r->o->run_dir)
+            rmdir(NCCLSHIM_RUNS_DIR); /* fails while it holds other runs */
     }
 }
 

@@ -30,10 +30,10 @@ struct watch_options {
 struct watch_result {
     int exit_code; /* of the command; 128 + n when signal n ended it */
     int signal;    /* n, or 0 */
-    size_t left;   /* processes that still live and write */
+    size_t left;   /* processes that outlived the command */
     struct summary summary;
     char run_path[4096];
-    char log_dir[4096]; /* where the logs of those left are */
+    char log_dir[4096]; /* where their logs are */
 };
 
 /*

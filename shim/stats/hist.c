@@ -14,7 +14,8 @@ void hist_init(struct hist *h)
 void hist_free(struct hist *h)
 {
     for (unsigned o = 0; o < HIST_OCTAVES; o++)
-        free(h->octave[o]);
+        if (h->octave[o]) /* most are empty, and there are thousands of histograms */
+            free(h->octave[o]);
     hist_init(h);
 }
 

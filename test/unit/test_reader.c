@@ -193,6 +193,10 @@ static void a_note_longer_than_its_section_is_refused(void **state)
     (void)state;
     ((struct ncclshim_note *)(x.notes + at))->bytes = FIXTURE_NOTES_BYTES + 64;
     refused("note at byte");
+    for (uint32_t bytes = UINT32_MAX - 130; bytes >= UINT32_MAX - 130; bytes++) {
+        ((struct ncclshim_note *)(x.notes + at))->bytes = bytes; /* rounded up, it must not wrap */
+        refused("note at byte");
+    }
 }
 
 static void call_sites_are_numbered_across_sections(void **state)

@@ -14,6 +14,7 @@
 
 #define PAGE 4096u
 #define TABLE_BYTES_MAX (1ull << 28) /* of all tables of a log: more is no log of ours */
+#define ENTRIES_MAX (1u << 20)       /* call sites: each costs a reader about 1 KiB */
 #define RING_CAPACITY_MAX (1u << 30)
 #define NOTE_TRIES 4
 
@@ -124,6 +125,8 @@ static int read_array(const struct log_file *f, struct tables *t, const struct n
 {
     uint64_t room = s->bytes / entry, n = last && s->used < room ? s->used : room;
 
+    if (*count + n > ENTRIES_MAX)
+        return error_set(e, f->path, 0, "the log's tables are larger than a log's can be");
     if (grow(f, t, array, *count * entry, n * entry, e) < 0)
         return -1;
     if (read_entries(f, (uint8_t *)*array + *count * entry, entry, n, s->offset, e) < 0)
@@ -134,8 +137,9 @@ static int read_array(const struct log_file *f, struct tables *t, const struct n
 
 static uint64_t note_step(const struct ncclshim_note *n)
 {
-    return n->bytes ? (n->bytes + NCCLSHIM_NOTE_ALIGN - 1ull) / NCCLSHIM_NOTE_ALIGN * NCCLSHIM_NOTE_ALIGN
-                    : NCCLSHIM_NOTE_ALIGN;
+    uint64_t bytes = n->bytes ? n->bytes : NCCLSHIM_NOTE_ALIGN; /* 64 bits: it must not wrap */
+
+    return (bytes + NCCLSHIM_NOTE_ALIGN - 1) / NCCLSHIM_NOTE_ALIGN * NCCLSHIM_NOTE_ALIGN;
 }
 
 /* Check that the notes lie end to end, and hide those the first reading did not see published. */
