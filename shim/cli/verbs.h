@@ -19,7 +19,8 @@
     X(verb_report, "report", "what happened in a run: times, waiting, settings, what to look at")  \
     X(verb_compare, "compare", "runs against each other, with intervals and a verdict")            \
     X(verb_export, "export", "calls and statistics for other programs: Perfetto, CSV, ...")        \
-    X(verb_clean, "clean", "remove logs that no living process holds")
+    X(verb_clean, "clean", "remove logs that no living process holds")                             \
+    X(verb_top, "top", "live: rates and times of the servers that run now, a bar for each rank")
 
 #define X(fn, word, line) int fn(int argc, char **argv);
 NCCLSHIM_VERBS(X)
