@@ -191,8 +191,7 @@ static CUresult find_address(const char *name, void **address, int version, cuui
     }
     *address = NULL;
     if (best == NULL) {
-        /* Who asked for a status gets the reason there and no error. */
-        return status != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+        return CUDA_ERROR_NOT_FOUND;
     }
     bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
     *address = per_thread && best->per_thread != NULL ? best->per_thread : best->address;
@@ -209,7 +208,9 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **address, int version, cu
                              CUdriverProcAddressQueryResult *status)
 {
     TRY(sim_enter_early(FN_cuGetProcAddress_v2));
-    return find_address(symbol, address, version, flags, status);
+    CUresult result = find_address(symbol, address, version, flags, status);
+    /* The new form answers NULL and the reason in *status, and calls that a success. */
+    return result == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : result;
 }
 
 uint64_t fakecuda_calls(const char *function)

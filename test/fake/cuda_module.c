@@ -201,8 +201,12 @@ CUresult cuModuleUnload(CUmodule module)
     ENTER(cuModuleUnload);
     TRY(ctx_current(&ctx));
     sim_lock();
-    CUresult result = handle_is(module, KIND_MODULE) ? capture_check_unsafe()
-                                                     : CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = capture_check_unsafe();
+    sim_unlock();
+    TRY(result);
+    ctx_wait_for_device(ctx->device);
+    sim_lock();
+    result = handle_is(module, KIND_MODULE) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         CUmodule *link = &module->ctx->modules;
         while (*link != module) {
