@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/plugin/tuner.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -122,6 +123,28 @@ static void set_channels(const struct tuner_context *c, const struct tune_rule *
                          "communicator may have", r->channels, *a->channels);
 }
 
+/*
+ * NCCL does not always say which communicator it is (v2 to v4, made in a group): the index is then
+ * not known, and rules that ask for one do not hold.
+ */
+static const struct tune_rule *match(const struct tuner_context *c, int op, uint64_t bytes)
+{
+    const struct profile *p = shim.profile;
+    struct comm_facts facts = c->facts;
+
+    if (!p || facts.index >= 0)
+        return p ? profile_tune_match(p, op, bytes, &facts) : NULL;
+    facts.index = 0;
+    for (size_t i = 0; i < p->tune_count; i++) {
+        const struct tune_rule *r = &p->tune[i];
+        if (r->op == op && bytes >= r->bytes_min && bytes <= r->bytes_max &&
+            r->when.index_min == 0 && r->when.index_max == INT_MAX &&
+            condition_holds(&r->when, &facts))
+            return r;
+    }
+    return NULL;
+}
+
 static const char *text_or(const char *text, int number)
 {
     return number < 0 ? "NCCL's choice" : text;
@@ -138,9 +161,8 @@ ncclResult_t tuner_decide(int version, struct tuner_context *c, const struct tun
     result = c->behind ? tuner_behind_ask(c, a) : ncclSuccess;
     if (result != ncclSuccess || a->func < 0 || a->func >= NCCL_FUNC_TUNED)
         return result;
-    r = c->applied[a->func] = NULL;
-    if (shim.profile)
-        r = profile_tune_match(shim.profile, ops[a->func], a->bytes, &c->facts);
+    c->applied[a->func] = NULL;
+    r = match(c, ops[a->func], a->bytes);
     if (!r)
         return ncclSuccess;
     if (!(version == 2 ? tuner_apply_pair : tuner_apply_table)(r, a, &algo, &proto)) {
