@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "shim/prove/runfolder.h"
 
@@ -49,8 +50,9 @@ void signals_forward(const siginfo_t *info, pid_t child)
     static uint64_t last_ns[NSIG];
     uint64_t now = monotonic_ns();
 
-    if (info->si_code == SI_KERNEL)
-        return; /* the terminal's */
+    /* The terminal's: the command has it too. But a hang-up goes to the session's leader alone. */
+    if (info->si_code == SI_KERNEL && (info->si_signo != SIGHUP || getsid(0) != getpid()))
+        return;
     /* The command's own, which signals its group. (0 is a sender outside of our container.) */
     if (info->si_code == SI_USER && info->si_pid == child)
         return;

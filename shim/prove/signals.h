@@ -5,6 +5,7 @@
  *
  * - from the terminal (^C, ^\, hang-up): the kernel sends them to the whole foreground group, the
  *   command among it, so they are not sent a second time. Many servers take a second ^C as "at once".
+ *   (A hang-up goes to the leader of the session alone: where that is us, it is handed on.)
  * - from kill(): handed on, since most senders (a supervisor, docker stop) name one process. One that
  *   names the whole group reaches the command twice; the same signal is therefore handed on
  *   only once within half a second.
