@@ -212,7 +212,7 @@
     V(TOPO_DUMP_FILE, PATH, COMM, 0, NOW, 0, 0, NONE, "unset", "", "") \
     V(TOPO_DUMP_FILE_RANK, INT, PARAM, 0, NOW, 0, INT64_MAX, NONE, "0", "", "") \
     V(TOPO_FILE, PATH, COMM, 0, NOW, 0, 0, NONE, "unset", "", "") \
-    V(TOPO_SCATTER_START_NET, ANY, ONCE, 23102, NOW, 0, 0, NONE, "", "", \
+    V(TOPO_SCATTER_START_NET, ANY, ONCE, 23102, 23102, 0, 0, NONE, "", "", \
       "known by its name only") \
     V(TOPO_SPLIT_MLOPART, BOOL, PARAM, 23007, NOW, 0, 1, NONE, "1", "", "") \
     V(TUNER_PLUGIN, PLUGIN, LOADED, 21901, NOW, 0, 0, NONE, "libnccl-tuner.so", "", \

@@ -188,7 +188,9 @@ static int check_line(const char *c, const char *end, const char *file, int line
 {
     const char *text = skip_blanks(c, end);
 
-    if ((size_t)(end - c) > SOURCE_LINE_MAX + 1) /* + 1: a carriage return */
+    if (end > c && end[-1] == '\r')
+        end--;
+    if ((size_t)(end - c) > SOURCE_LINE_MAX)
         return error_set(e, file, line, "the line is longer than 64 KiB; nothing of it is used");
     if (text == end || *text == ';' || *text == '#')
         return 0;

@@ -3,7 +3,8 @@
  * The profile reader under libFuzzer: no crash, no leak on any bytes; and what it accepts reads
  * back, from what `show --ini` prints, to the same profile.
  *
- *   clang -fsanitize=fuzzer,address,undefined ... test/fuzz/fuzz_profile.c shim/profile/... -l:libinih.a
+ *   clang -fsanitize=fuzzer,address,undefined ... test/fuzz/fuzz_profile.c shim/profile/...
+ * -l:libinih.a
  *   ./fuzz_profile -max_total_time=600 CORPUS test/profiles
  *
  * `inherit` is looked up as ever: run it with NCCLSHIM_PROFILE_PATH=profiles to reach that code.
@@ -28,8 +29,8 @@ static void die(const char *what, const char *text, const struct error *e)
 /* A rule on a profile that loads must not crash; and the profile alone must hold by itself. */
 static void judge(const struct profile *p)
 {
-    static char *const env[] = {"NCCL_PROTO=Simple", "NCCL_BUFFSIZE=4M", "NCCL_MAX_CTAS=2",
-                                "NCCL_ALGO=ring, tree", "NCCL_WRONG=1", NULL};
+    static char *const env[] = {"NCCL_PROTO=Simple",    "NCCL_BUFFSIZE=4M", "NCCL_MAX_CTAS=2",
+                                "NCCL_ALGO=ring, tree", "NCCL_WRONG=1",     NULL};
     struct findings f = {NULL, 0, false};
     struct settings s;
 

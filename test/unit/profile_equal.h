@@ -44,7 +44,8 @@ static inline bool same_comm(const struct comm_section *a, const struct comm_sec
     if (strcmp(a->label, b->label) || a->set != b->set || !same_condition(&a->when, &b->when))
         return false;
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
-        if (a->set & 1u << i && (a->number[i] != b->number[i] || !same_text(a->text[i], b->text[i])))
+        if (a->set & 1u << i &&
+            (a->number[i] != b->number[i] || !same_text(a->text[i], b->text[i])))
             return false;
     return same_env(a->env, a->env_count, b->env, b->env_count);
 }
@@ -71,7 +72,8 @@ static inline bool same_profile(const struct profile *a, const struct profile *b
             return false;
     return a->log.sample == b->log.sample && a->log.capacity == b->log.capacity &&
            a->log.min_bytes == b->log.min_bytes && a->log.eager == b->log.eager &&
-           a->log.captured == b->log.captured && a->log.ops == b->log.ops && a->log.set == b->log.set;
+           a->log.captured == b->log.captured && a->log.ops == b->log.ops &&
+           a->log.set == b->log.set;
 }
 
 #endif
