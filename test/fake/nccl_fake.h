@@ -2,6 +2,23 @@
 /*
  * What the files of the simulated NCCL share. One section for each file, in the order in which they
  * build on each other. No symbol declared here is exported.
+ *
+ * Besides NCCL's own variables (nccl_vars.h) it obeys these, read by plain getenv:
+ *
+ *   NCCLSHIM_FAKE_TIMEOUT=S      how long a rank waits for the others (default 60): then an init fails
+ *                                with ncclSystemError, a collective with an asynchronous
+ *                                ncclRemoteError, and destroy no longer waits for a living graph
+ *   NCCLSHIM_FAKE_SEED=N         another draw of the noise on durations
+ *   NCCLSHIM_FAKE_STRAGGLER=RANK:NS[:EVERY]
+ *                                that rank arrives NS nanoseconds late, at every EVERY-th collective
+ *   NCCLSHIM_FAKE_SKIP_DATA=1    ranks meet and times pass, but no byte is moved
+ *   NCCLSHIM_FAKE_WRONG=NAME=VALUE
+ *                                wrong results while NAME has VALUE: for NCCL_PROTO and NCCL_ALGO the
+ *                                call's own choice counts as well as the variable
+ *   NCCLSHIM_FAKE_HANG=NAME=VALUE
+ *                                the same, but the collective hangs until it is aborted (ten minutes)
+ *   NCCLSHIM_FAKE_NCCL_COUNTS=FILE
+ *                                at exit, append a line "name count" for each public function entered
  */
 #ifndef FAKE_NCCL_H
 #define FAKE_NCCL_H

@@ -190,6 +190,22 @@ static struct fake_task *sorted(struct fake_task *list)
     return colls;
 }
 
+/* The line that NCCL_DEBUG_SUBSYS=TUNING shows, in this version's words. */
+static void say(const struct fake_task *t, size_t bytes)
+{
+    const struct fake_choice *c = &t->choice;
+    if (t->comm->rank != 0 || FAKE_VER < 22203)
+        return;
+    if (FAKE_VER < 22403)
+        INFO(NCCL_TUNING, "%s%s%ld Bytes -> Algo %d proto %d time %f",
+             FAKE_VER >= 22304 ? fake_func_name(t->func) : "", FAKE_VER >= 22304 ? ": " : "",
+             (long)bytes, c->algo, c->proto, (double)c->predicted_us);
+    else
+        INFO(NCCL_TUNING, "%s: %ld Bytes -> Algo %s proto %s channel{Lo..Hi}={0..%d}",
+             fake_func_name(t->func), (long)(t->count * fake_type_size(t->type)),
+             fake_algo_name(c->algo), fake_proto_name(c->proto), c->nchannels - 1);
+}
+
 /*
  * NCCL asks for one algorithm for all tasks of a (function, operation, type) whose sizes are within
  * four times of the smallest, with the sum of their bytes.
@@ -221,10 +237,7 @@ static ncclResult_t choose(struct comm_tasks *c, ncclSimInfo_t *sim)
         for (struct fake_task *u = c->first; u; u = u->next)
             if (u == t || (!u->choice.nchannels && one_bin(t, u) && traffic(u) < limit))
                 u->choice = choice;
-        if (c->comm->rank == 0)
-            INFO(NCCL_TUNING, "%s: %ld Bytes -> Algo %s proto %s channel{Lo..Hi}={0..%d}",
-                 fake_func_name(t->func), (long)(t->count * fake_type_size(t->type)),
-                 fake_algo_name(choice.algo), fake_proto_name(choice.proto), choice.nchannels - 1);
+        say(t, bytes);
     }
     return ncclSuccess;
 }

@@ -88,16 +88,15 @@ static float widen(ncclDataType_t type, const void *p, size_t i)
         u = (uint32_t)((const uint16_t *)p)[i] << 16;
         memcpy(&f, &u, 4);
         return f;
-    case ncclFloat16:
-        return (float)((const _Float16 *)p)[i];
-    default: { /* fp8, by the definition */
-        unsigned v = ((const uint8_t *)p)[i], man = type == ncclFloat8e4m3 ? 3 : 2;
-        int bias = type == ncclFloat8e4m3 ? 7 : 15, e = (int)((v & 127) >> man),
-            m = (int)(v & ((1u << man) - 1));
+    default: { /* sign, exponent, mantissa */
+        unsigned man = type == ncclFloat16 ? 10 : type == ncclFloat8e4m3 ? 3 : 2;
+        unsigned exp = type == ncclFloat8e4m3 ? 4 : 5;
+        unsigned v = type == ncclFloat16 ? ((const uint16_t *)p)[i] : ((const uint8_t *)p)[i];
+        int e = (int)(v >> man & ((1u << exp) - 1)), m = (int)(v & ((1u << man) - 1));
         f = (float)(e ? m + (1 << man) : m);
-        for (int s = (e ? e : 1) - bias - (int)man; s != 0; s += s < 0 ? 1 : -1)
+        for (int s = (e ? e : 1) - ((1 << (exp - 1)) - 1) - (int)man; s != 0; s += s < 0 ? 1 : -1)
             f = s < 0 ? f / 2 : f * 2;
-        return v & 128 ? -f : f;
+        return v >> (man + exp) ? -f : f;
     }
     }
 }
@@ -128,7 +127,7 @@ static void narrow(ncclDataType_t type, void *p, size_t i, int v)
         ((double *)p)[i] = v;
         break;
     case ncclFloat16:
-        ((_Float16 *)p)[i] = (_Float16)f;
+        ((uint16_t *)p)[i] = (uint16_t)(e5m2[v] << 8);
         break;
     case ncclBfloat16:
         memcpy(&u, &f, 4);
