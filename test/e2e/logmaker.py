@@ -353,7 +353,7 @@ def decode_run(folder, ranks=8, calls=122, replays=20, eager=5, capacity=4096, s
 def serve(argv):
     """Stand in for a server under the shim: write a log into $NCCLSHIM_LOG_DIR and act.
 
-    arguments: --records N --rate R (a second, 0 = at once) --capacity C --calls K --exit CODE
+    arguments: --records N --rate R (a second; 0 = at once, then "ready" is said behind the last) --capacity C --calls K --exit CODE
     --kill SIGNAL (of itself) --linger SECONDS --graceful SECONDS (on SIGINT/SIGTERM: so much longer,
     then exit 0; each signal is told on stdout) --no-close
     """
@@ -383,7 +383,8 @@ def serve(argv):
             signal.signal(number, on_signal)
         for number in (signal.SIGUSR1, signal.SIGUSR2):
             signal.signal(number, lambda n, f: print(f"signal {n}", flush=True))
-    print("ready", flush=True)
+    if o.rate:
+        print("ready", flush=True)
     begin = time.monotonic()
     t = time.time_ns()
     for n in range(o.records):
@@ -393,6 +394,8 @@ def serve(argv):
             ahead = begin + n / o.rate - time.monotonic()
             if ahead > 0:
                 time.sleep(ahead)
+    if not o.rate:
+        print("ready", flush=True)
     end = time.monotonic() + o.linger
     while time.monotonic() < end:
         time.sleep(min(0.05, max(0.0, end - time.monotonic())))

@@ -145,7 +145,6 @@ def test_statistics_of_many_ranks_are_read_by_report(box):
 
 def test_only_the_process_asked_for(box):
     first, second = serve(box, "--records", 10, "--linger", 30), serve(box, "--records", 20, "--linger", 30)
-    time.sleep(0.2)  # ready is said before the records are written
     done = box.cli("collect", "--once", "-o", "r", "--pid", second.pid)
     assert counts(done.err) == (20, 0)
     for process in (first, second):
@@ -178,7 +177,7 @@ def test_a_log_cut_while_it_is_collected_is_said_and_the_others_go_on(box):
     os.truncate(log, 8192)
     time.sleep(0.6)
     err = stop(collector)
-    assert "cut" in err and counts(err) == (300, 0)
+    assert log.name in err and counts(err) == (300, 0)
     for process in (server, other):
         process.kill()
         process.wait()
