@@ -215,12 +215,14 @@ static void external_records_keep_the_time_of_the_last_replay(void **state)
     WORKS(cuStreamBeginCapture(b->stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     WORKS(cuEventRecordWithFlags(start, b->stream, CU_EVENT_RECORD_EXTERNAL));
     WORKS(launch_at(b->spin, b->stream, 1000000));
+    WORKS(launch_count(b, b->stream, 0));
     WORKS(cuEventRecordWithFlags(end, b->stream, CU_EVENT_RECORD_EXTERNAL));
     WORKS(cuStreamEndCapture(b->stream, &graph));
     CUgraphExec exec = make_exec(graph);
     for (int i = 0; i < 3; i++) {
         WORKS(cuGraphLaunch(exec, b->stream));
-        WORKS(cuEventSynchronize(end));
+        WORKS(cuEventSynchronize(end)); /* of this replay, not of the one before */
+        assert_int_equal(cell(b, 0), i + 1);
         WORKS(cuEventElapsedTime(&ms, start, end));
         assert_true(ms >= 1.0f && ms < 1.2f);
     }

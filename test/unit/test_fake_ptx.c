@@ -153,6 +153,7 @@ static void bits_are_shifted_and_combined(void **state)
 {
     struct bench *b = *state;
     b->cells[0] = 0x80000001;
+    b->cells[14] = b->cells[15] = 1;
     run(b, "ld.global.u32 %r1, [%rd14];\n"
            "shl.b32 %r3, %r1, 1; shr.u32 %r4, %r1, 1; mov.b64 %rd1, {%r3, %r4};\n"
            "st.global.u64 [%rd15], %rd1;\n"
@@ -163,13 +164,17 @@ static void bits_are_shifted_and_combined(void **state)
            "xor.b32 %r3, %r1, %r1; not.b32 %r4, %r1; mov.b64 %rd1, {%r3, %r4};\n"
            "st.global.u64 [%rd15+24], %rd1;\n"
            "mov.u64 %rd2, 0x1122334455667788; mov.b64 {%r3, %r4}, %rd2;\n"
-           "st.global.u32 [%rd15+32], %r3; st.global.u32 [%rd15+40], %r4;");
+           "st.global.u32 [%rd15+32], %r3; st.global.u32 [%rd15+40], %r4;\n"
+           "mov.u32 %r5, 70; shl.b64 %rd1, %rd2, %r5; st.global.u64 [%rd15+48], %rd1;\n"
+           "shr.s64 %rd1, %rd2, %r5; st.global.u64 [%rd15+56], %rd1;");
     assert_true(out(b, 0) == UINT64_C(0x4000000000000002));
     assert_true(out(b, 1) == UINT64_C(0x00000000f8000000));
     assert_true(out(b, 2) == UINT64_C(0x8000000700000001));
     assert_true(out(b, 3) == UINT64_C(0x7ffffffe00000000));
     assert_int_equal(out(b, 4), 0x55667788);
     assert_int_equal(out(b, 5), 0x11223344);
+    assert_int_equal(out(b, 6), 0); /* by 70 bits: nothing is left */
+    assert_int_equal(out(b, 7), 0);
 }
 
 static void widths_are_converted(void **state)
