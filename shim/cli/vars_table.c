@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/vars_table.h"
 
-#include <string.h>
-
 #include "shim/profile/nccl_vars.h"
 #include "shim/profile/version.h"
 
@@ -26,19 +24,24 @@ static const char *bad_value(const struct nccl_var *v)
     return v->type == VAR_WORD ? "unknown words ignored" : "";
 }
 
+/* Known only from the strings of a newer library. */
+static const char *when(const struct nccl_var *v)
+{
+    return v->type == VAR_ANY ? "not known" : nccl_var_when_text(v);
+}
+
 static void versions(const struct nccl_var *v, FILE *out)
 {
     char first[VERSION_TEXT_MAX], last[VERSION_TEXT_MAX];
 
-    if (v->first)
-        version_text(v->first, first, sizeof(first));
+    version_text(v->first, first, sizeof(first));
+    version_text(v->last, last, sizeof(last));
+    if (v->first && v->last)
+        fprintf(out, " %s to %s |", first, last);
+    else if (v->first || v->last)
+        fprintf(out, v->first ? " from %s |" : " up to %s |", v->first ? first : last);
     else
-        strcpy(first, "");
-    if (v->last)
-        version_text(v->last, last, sizeof(last));
-    else
-        strcpy(last, "");
-    fprintf(out, " %s%s%s |", first, v->first || v->last ? " to " : "all", last);
+        fputs(" all |", out);
 }
 
 void vars_table_write(FILE *out)
@@ -53,7 +56,7 @@ void vars_table_write(FILE *out)
         fprintf(out, "| `%s` |", v->name);
         cell(nccl_var_range_text(v, range, sizeof(range)), out);
         cell(v->standard, out);
-        cell(nccl_var_when_text(v), out);
+        cell(when(v), out);
         versions(v, out);
         cell(bad_value(v), out);
         fputc('\n', out);

@@ -82,21 +82,37 @@ static int own_path(char *buf)
     return realpath(info.dli_fname, buf) ? 0 : -1;
 }
 
-/* PREFIX/bin/ncclshim, PREFIX/lib/libncclshim.so -> PREFIX/share; SRC/build/... -> SRC/profiles. */
+/* Length of PREFIX in PREFIX/bin/..., PREFIX/lib/...; 0 when there is no such folder. */
+static size_t prefix_length(const char *path)
+{
+    static const char *const folders[] = {"/bin/", "/lib/", "/lib64/"};
+    size_t length = 0;
+
+    for (int i = 0; i < 3; i++)
+        for (const char *c = path; (c = strstr(c, folders[i])); c++)
+            if ((size_t)(c - path) > length)
+                length = (size_t)(c - path);
+    return length;
+}
+
+/* PREFIX/bin/ncclshim, PREFIX/lib/.../libncclshim.so -> PREFIX/share; SRC/build/... ->
+ * SRC/profiles. */
 static int add_own(struct folders *f)
 {
     char path[PATH_MAX], *slash;
+    size_t prefix;
 
     if (own_path(path))
         return 0;
+    prefix = prefix_length(path);
+    if (prefix && add_folder(f, path, prefix, "/share/ncclshim/profiles"))
+        return -1;
     for (int up = 0; up < 2; up++) {
         slash = strrchr(path, '/');
         if (!slash)
             return 0;
         *slash = '\0';
     }
-    if (add_folder(f, path, strlen(path), "/share/ncclshim/profiles"))
-        return -1;
     return add_folder(f, path, strlen(path), "/profiles");
 }
 
