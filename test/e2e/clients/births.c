@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* C03, C04: communicators however they are born and die. */
+#include "test/e2e/clients/ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Through each way in; every communicator does `number` all-reduces, a number of its own. */
+static void use(struct rank *r, ncclComm_t comm, int number)
+{
+    for (int i = 0; i < number; i++)
+        NC(ncclAllReduce((void *)r->buffer, (void *)r->buffer, 1000, ncclFloat, ncclSum, comm, (cudaStream_t)r->stream));
+    CU(cuStreamSynchronize(r->stream));
+    wait_all(r);
+}
+
+static void ways_body(struct rank *r)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    static ncclUniqueId ids[3];
+    ncclComm_t comm, child;
+
+    if (r->number == 0)
+        for (int i = 0; i < 3; i++)
+            NC(ncclGetUniqueId(&ids[i]));
+    wait_all(r);
+    config.commName = "with-config";
+    config.maxCTAs = 8;
+    NC(ncclCommInitRankConfig(&comm, RANKS, ids[0], r->number, &config));
+    use(r, comm, 1);
+    NC(ncclCommSplit(comm, 0, r->number, &child, NULL));
+    use(r, child, 2);
+    NC(ncclCommDestroy(child));
+    NC(ncclCommSplit(comm, r->number == 0 ? NCCL_SPLIT_NOCOLOR : 0, 0, &child, NULL));
+    NEED((child == NULL) == (r->number == 0));
+    if (child)
+        NC(ncclCommDestroy(child));
+    NC(ncclCommFinalize(comm));
+    NC(ncclCommDestroy(comm));
+    NC(ncclCommInitRankScalable(&comm, RANKS, r->number, 1, &ids[1], NULL));
+    use(r, comm, 3);
+    NC(ncclCommAbort(comm));
+    NC(ncclGroupStart());
+    NC(ncclCommInitRank(&comm, RANKS, ids[2], r->number));
+    NC(ncclGroupEnd());
+    use(r, comm, 4);
+    NC(ncclCommDestroy(comm));
+}
+
+static void ways(void)
+{
+    on_ranks(ways_body, false);
+}
+
+static void init_all(void)
+{
+    ncclComm_t comms[RANKS];
+    CUdeviceptr buffer[RANKS];
+    CUcontext ctx[RANKS];
+    CUstream stream[RANKS];
+    const int devices[RANKS] = {0, 1};
+
+    CU(cuInit(0));
+    NC(ncclCommInitAll(comms, RANKS, devices));
+    for (int i = 0; i < RANKS; i++) {
+        CUdevice dev;
+        CU(cuDeviceGet(&dev, devices[i]));
+        CU(cuDevicePrimaryCtxRetain(&ctx[i], dev));
+        CU(cuCtxSetCurrent(ctx[i]));
+        CU(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
+        CU(cuMemAlloc(&buffer[i], 65536));
+    }
+    for (int n = 0; n < 7; n++) { /* as llama.cpp: one thread, one group over all devices */
+        NC(ncclGroupStart());
+        for (int i = 0; i < RANKS; i++)
+            NC(ncclAllReduce((void *)buffer[i], (void *)buffer[i], 1000, ncclFloat, ncclSum, comms[i],
+                             (cudaStream_t)stream[i]));
+        NC(ncclGroupEnd());
+    }
+    for (int i = 0; i < RANKS; i++) {
+        CU(cuCtxSetCurrent(ctx[i]));
+        CU(cuStreamSynchronize(stream[i]));
+    }
+    for (int i = 0; i < RANKS; i++)
+        NC(ncclCommDestroy(comms[i]));
+}
+
+static void wait_ready(ncclComm_t comm)
+{
+    ncclResult_t state;
+
+    do
+        NC(ncclCommGetAsyncError(comm, &state));
+    while (state == ncclInProgress);
+    NEED(state == ncclSuccess);
+}
+
+static void nonblocking_body(struct rank *r)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    static ncclUniqueId id;
+    ncclResult_t result;
+    ncclComm_t comm;
+
+    if (r->number == 0)
+        NC(ncclGetUniqueId(&id));
+    wait_all(r);
+    config.blocking = 0;
+    result = ncclCommInitRankConfig(&comm, RANKS, id, r->number, &config);
+    NEED(result == ncclSuccess || result == ncclInProgress);
+    wait_ready(comm);
+    for (int i = 0; i < 5; i++) {
+        result = ncclAllReduce((void *)r->buffer, (void *)r->buffer, 1000, ncclFloat, ncclSum, comm,
+                               (cudaStream_t)r->stream);
+        NEED(result == ncclSuccess || result == ncclInProgress);
+        wait_ready(comm);
+    }
+    CU(cuStreamSynchronize(r->stream));
+    wait_all(r);
+    result = ncclCommFinalize(comm);
+    NEED(result == ncclSuccess || result == ncclInProgress);
+    wait_ready(comm);
+    NC(ncclCommDestroy(comm));
+}
+
+static void nonblocking(void)
+{
+    on_ranks(nonblocking_body, false);
+}
+
+/* SHAPES_ROUNDS communicators, one after the other, each used once. */
+static void thousands_body(struct rank *r)
+{
+    const char *rounds = getenv("SHAPES_ROUNDS");
+    int n = rounds ? atoi(rounds) : 5000;
+
+    for (int i = 0; i < n; i++) {
+        ncclComm_t child;
+        NC(ncclCommSplit(r->comm, 0, r->number, &child, NULL));
+        if (i % 50 == 0)
+            use(r, child, 1);
+        NC(ncclCommDestroy(child));
+    }
+}
+
+static void thousands(void)
+{
+    on_ranks(thousands_body, true);
+}
+
+const struct shape birth_shapes[] = {
+    {"birth-ways", ways},           {"birth-init-all", init_all}, {"birth-nonblocking", nonblocking},
+    {"birth-thousands", thousands}, {NULL, NULL},
+};
