@@ -49,11 +49,20 @@ static int check_private(int fd, const char *path, bool create, struct error *e)
 
 int log_dir_open(const char *path, bool create, struct error *e)
 {
+    char plain[4096];
+    size_t n = strlen(path);
     int fd;
 
-    if (create && mkdir(path, 0700) < 0 && errno != EEXIST)
+    /* With a slash behind it, O_NOFOLLOW would follow a link. */
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (n >= sizeof(plain))
+        return error_set(e, NULL, 0, "the name of the log folder is too long");
+    memcpy(plain, path, n);
+    plain[n] = '\0';
+    if (create && mkdir(plain, 0700) < 0 && errno != EEXIST)
         return error_set(e, path, 0, "can't make the log folder: %s", strerror(errno));
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd = open(plain, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return open_error(path, errno, e);
     if (check_private(fd, path, create, e) < 0) {
