@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL's profiler interface, versions 1 to 6, as far as the shim reads or converts it. A plugin is a
- * table of six pointers, the same in all versions but for the arguments of init. NCCL takes the
+ * NCCL's profiler interface, versions 1 to 6, as far as the shim reads or converts it. A plugin is
+ * a table of six pointers, the same in all versions but for the arguments of init. NCCL takes the
  * newest that it knows: v1 2.23, v2 2.24, v3 2.26, v4 2.27, v5 2.28.3, v6 2.29.2 (2.31 knows a v7
  * beside it). Each version has stayed the same in every release that has it, up to 2.30.7.
  */
@@ -21,15 +21,15 @@
 #define PROFILER_PROXY_OP (1u << 3)
 #define PROFILER_PROXY_STEP (1u << 4)
 #define PROFILER_PROXY_CTRL (1u << 5)
-#define PROFILER_KERNEL_CH (1u << 6)     /* v3 on */
-#define PROFILER_NET_PLUGIN (1u << 7)    /* v3 on */
-#define PROFILER_GROUP_API (1u << 8)     /* v5 on */
-#define PROFILER_COLL_API (1u << 9)      /* v5 on */
-#define PROFILER_P2P_API (1u << 10)      /* v5 on */
+#define PROFILER_KERNEL_CH (1u << 6)      /* v3 on */
+#define PROFILER_NET_PLUGIN (1u << 7)     /* v3 on */
+#define PROFILER_GROUP_API (1u << 8)      /* v5 on */
+#define PROFILER_COLL_API (1u << 9)       /* v5 on */
+#define PROFILER_P2P_API (1u << 10)       /* v5 on */
 #define PROFILER_KERNEL_LAUNCH (1u << 11) /* v5 on */
-#define PROFILER_CE_COLL (1u << 12)      /* v6 on */
-#define PROFILER_CE_SYNC (1u << 13)      /* v6 on */
-#define PROFILER_CE_BATCH (1u << 14)     /* v6 on */
+#define PROFILER_CE_COLL (1u << 12)       /* v6 on */
+#define PROFILER_CE_SYNC (1u << 13)       /* v6 on */
+#define PROFILER_CE_BATCH (1u << 14)      /* v6 on */
 
 #define PROFILER_V4_EVENTS 0x00ffu
 #define PROFILER_V5_EVENTS 0x0fffu

@@ -8,9 +8,9 @@
 #include "shim/base/digest.h"
 #include "shim/preload/shim.h"
 
-#define ASKED_SLOTS 1024u    /* NCCL 2.30 knows about 350 variables; a power of two */
+#define ASKED_SLOTS 1024u /* NCCL 2.30 knows about 350 variables; a power of two */
 #define ASKED_TEXT (64u << 10)
-#define VALUE_MOST 1023u     /* NCCL's own limit for what its files set */
+#define VALUE_MOST 1023u /* NCCL's own limit for what its files set */
 
 enum { SLOT_FREE, SLOT_FILLING, SLOT_READY };
 

@@ -12,8 +12,8 @@
 struct log_writer;
 
 /*
- * `value` NULL = it is not set. `comm` is the number + 1 of the communicator to which alone the value
- * was given, 0 for everybody's.
+ * `value` NULL = it is not set. `comm` is the number + 1 of the communicator to which alone the
+ * value was given, 0 for everybody's.
  */
 void asked_note(const char *name, const char *value, uint32_t comm);
 

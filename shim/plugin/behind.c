@@ -15,8 +15,8 @@
 
 static const struct {
     const char *variable;
-    const char *prefix;     /* of file names */
-    bool in_net_plugin;     /* looked for in the network plugin's library as well */
+    const char *prefix; /* of file names */
+    bool in_net_plugin; /* looked for in the network plugin's library as well */
 } kinds[BEHIND_KINDS] = {
     [BEHIND_ENV] = {"NCCLSHIM_BEHIND_ENV", "libnccl-env", false},
     [BEHIND_PROFILER] = {"NCCLSHIM_BEHIND_PROFILER", "libnccl-profiler", true},
@@ -26,8 +26,8 @@ static const struct {
 static struct behind {
     pthread_mutex_t lock; /* NCCL's init calls alone come here, never a collective */
     bool opened;
-    void *handle;  /* NULL = nothing could be opened */
-    bool global;   /* the program and its global scope, where our own tables are found as well */
+    void *handle; /* NULL = nothing could be opened */
+    bool global;  /* the program and its global scope, where our own tables are found as well */
     char name[NAME_MAX_BYTES];
 } all[BEHIND_KINDS] = {
     {.lock = PTHREAD_MUTEX_INITIALIZER},
@@ -45,7 +45,8 @@ static bool is_library_name(const char *name)
 {
     size_t n = strlen(name);
 
-    return strchr(name, '/') || (n >= 3 && !strncmp(name, "lib", 3) && !strcmp(name + n - 3, ".so"));
+    return strchr(name, '/') ||
+           (n >= 3 && !strncmp(name, "lib", 3) && !strcmp(name + n - 3, ".so"));
 }
 
 /* NAME, then PREFIX-NAME.so; with RTLD_NOLOAD only what is loaded already. */

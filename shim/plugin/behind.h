@@ -11,8 +11,8 @@
 enum behind_kind { BEHIND_ENV, BEHIND_PROFILER, BEHIND_TUNER, BEHIND_KINDS };
 
 /*
- * The newest table PREFIX_vN of that plugin with N from `newest` down to `oldest`; *version is its N.
- * NULL when there is no plugin, or it has none of these. Never one of our own tables. May open
+ * The newest table PREFIX_vN of that plugin with N from `newest` down to `oldest`; *version is its
+ * N. NULL when there is no plugin, or it has none of these. Never one of our own tables. May open
  * libraries: only from NCCL's init calls. Any thread.
  */
 const void *behind_table(enum behind_kind kind, const char *prefix, int newest, int oldest,

@@ -95,5 +95,7 @@ static const char *get(const char *name)
     return value;
 }
 
-PLUGIN_EXPORT const struct env_table ncclEnvPlugin_v1 = {"ncclshim", {.v1 = init_v1}, finalize, get};
-PLUGIN_EXPORT const struct env_table ncclEnvPlugin_v2 = {"ncclshim", {.v2 = init_v2}, finalize, get};
+PLUGIN_EXPORT const struct env_table ncclEnvPlugin_v1 = {
+    "ncclshim", {.v1 = init_v1}, finalize, get};
+PLUGIN_EXPORT const struct env_table ncclEnvPlugin_v2 = {
+    "ncclshim", {.v2 = init_v2}, finalize, get};

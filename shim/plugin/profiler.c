@@ -37,8 +37,8 @@ static bool any_on_its_way(void)
 
     for (uint32_t i = 0; log && i < log->comm_cap; i++) {
         const struct ncclshim_comm *e = &log->comms[i];
-        uint32_t state = atomic_load_explicit((_Atomic uint32_t *)&log->comms[i].state,
-                                              memory_order_acquire);
+        uint32_t state =
+            atomic_load_explicit((_Atomic uint32_t *)&log->comms[i].state, memory_order_acquire);
         if (state == NCCLSHIM_COMM_STARTING ||
             (state == NCCLSHIM_COMM_READY && (e->flags & NCCLSHIM_COMM_NONBLOCKING) && !e->hash))
             return true;
@@ -65,8 +65,9 @@ static void learn_comm(struct profiler_context *c, int version, const struct pro
     here.hash = f->hash;
     here.ranks = f->ranks;
     here.comm = c->comm;
-    /* From v5 on NCCL tells of every call at the call; before, only of the launch. There a call that
-     * no wrapper saw is known for one only where no wrapper saw the birth (see profiler_events.c). */
+    /* From v5 on NCCL tells of every call at the call; before, only of the launch. There a call
+     * that no wrapper saw is known for one only where no wrapper saw the birth (see
+     * profiler_events.c). */
     if (c->entry && (version >= 5 || (c->entry->flags & NCCLSHIM_COMM_ADOPTED)))
         atomic_fetch_or_explicit((_Atomic uint32_t *)&c->entry->flags, NCCLSHIM_COMM_COUNTED,
                                  memory_order_relaxed);

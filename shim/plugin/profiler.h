@@ -21,7 +21,7 @@
 
 /* The user's profiler behind ours, as NCCL of one interface version would have loaded it. */
 struct profiler_behind {
-    int version;    /* of its table; 0 = none */
+    int version;     /* of its table; 0 = none */
     int for_version; /* of the table that NCCL uses with us */
     const struct profiler_table *table;
     _Atomic int mask; /* what it asked for; it may keep the pointer and change it at any time */
@@ -30,9 +30,9 @@ struct profiler_behind {
 /* One communicator, from NCCL's init to its finalize. From a fixed pool: late events do no harm. */
 struct profiler_context {
     _Atomic int taken;
-    struct comm *comm;           /* NULL: NCCL did not say which it is */
-    struct ncclshim_comm *entry; /* comm's entry when it was learnt */
-    int *mask;                   /* NCCL's, one for the process */
+    struct comm *comm;              /* NULL: NCCL did not say which it is */
+    struct ncclshim_comm *entry;    /* comm's entry when it was learnt */
+    int *mask;                      /* NCCL's, one for the process */
     struct profiler_behind *behind; /* NULL: nothing to hand on */
     void *behind_context;
 };
@@ -59,7 +59,8 @@ struct comm *profiler_comm_here(uint64_t hash, int ranks);
 
 /* profiler_behind.c. bind: NULL = no plugin behind; said once in the log if it is too old. */
 struct profiler_behind *profiler_behind_bind(int version);
-bool profiler_behind_init(struct profiler_behind *b, void **context, const struct profiler_facts *f);
+bool profiler_behind_init(struct profiler_behind *b, void **context,
+                          const struct profiler_facts *f);
 /* The bits that it has asked for and can be given. */
 int profiler_behind_mask(const struct profiler_behind *b);
 /* Hand an event on, converted; *handle is NULL when it was not taken. */

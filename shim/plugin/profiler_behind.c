@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The user's own profiler, which NCCL would have loaded without us. It gets what it asked for and no
- * more, in the layout of its own version, by the same conversions as NCCL's own (src/plugin/profiler).
+ * The user's own profiler, which NCCL would have loaded without us. It gets what it asked for and
+ * no more, in the layout of its own version, by the same conversions as NCCL's own
+ * (src/plugin/profiler).
  */
 #include <pthread.h>
 
@@ -25,7 +26,8 @@ static void look(struct profiler_behind *b, int version)
     b->table = behind_table(BEHIND_PROFILER, "ncclProfiler", version, oldest_for(version), &found);
     b->version = b->table ? found : 0;
     b->for_version = version;
-    if (!b->table && shim_log() && behind_table(BEHIND_PROFILER, "ncclProfiler", version, 1, &found))
+    if (!b->table && shim_log() &&
+        behind_table(BEHIND_PROFILER, "ncclProfiler", version, 1, &found))
         log_warn(shim_log(), -1,
                  "your profiler plugin is not used: its interface is version %d, this NCCL has %d, "
                  "and the shim translates to version %d at the lowest; NCCLSHIM_LOG=off leaves the "
@@ -61,7 +63,9 @@ bool profiler_behind_init(struct profiler_behind *b, void **context, const struc
 /* What this version of the interface has events for. */
 static int has_events(int version)
 {
-    return version >= 6 ? PROFILER_V6_EVENTS : version == 5 ? PROFILER_V5_EVENTS : PROFILER_V4_EVENTS;
+    return version >= 6   ? PROFILER_V6_EVENTS
+           : version == 5 ? PROFILER_V5_EVENTS
+                          : PROFILER_V4_EVENTS;
 }
 
 int profiler_behind_mask(const struct profiler_behind *b)
@@ -149,7 +153,7 @@ ncclResult_t profiler_behind_stop(int version, void *handle)
 ncclResult_t profiler_behind_record(int version, void *handle, int state, void *args)
 {
     const struct profiler_behind *b = &bound[version];
-    int end = b->version >= 6 ? state + 1
+    int end = b->version >= 6   ? state + 1
               : b->version == 5 ? PROFILER_STATE_FIRST_CE
                                 : PROFILER_STATE_FIRST_API;
 

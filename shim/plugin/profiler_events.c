@@ -9,10 +9,10 @@
  * communicators): with a wrapper around it, the wrapper counts the call; without one, nobody does,
  * and it counts as missed.
  *
- * Before v5 there are no API events. Coll and P2p come at the launch, which may be on another thread
- * (non-blocking) or in a driver's callback at each replay (a graph with network traffic): that no
- * wrapper is around them proves nothing. There they count only for communicators whose birth did
- * not come through us either.
+ * Before v5 there are no API events. Coll and P2p come at the launch, which may be on another
+ * thread (non-blocking) or in a driver's callback at each replay (a graph with network traffic):
+ * that no wrapper is around them proves nothing. There they count only for communicators whose
+ * birth did not come through us either.
  */
 #include "shim/plugin/profiler.h"
 #include "shim/preload/group.h"
@@ -22,8 +22,8 @@ struct seen {
     struct choice choice;
 };
 
-static const int op_of_func[] = {OP_BROADCAST,      OP_REDUCE, OP_ALL_GATHER,
-                                 OP_REDUCE_SCATTER, OP_ALL_REDUCE, -1, OP_SEND, OP_RECV};
+static const int op_of_func[] = {OP_BROADCAST,  OP_REDUCE, OP_ALL_GATHER, OP_REDUCE_SCATTER,
+                                 OP_ALL_REDUCE, -1,        OP_SEND,       OP_RECV};
 
 static uint8_t small(int number)
 {
@@ -88,7 +88,8 @@ static void note_choice(struct profiler_context *c, struct ncclshim_comm *e, con
 {
     if (s->choice.channels)
         most_channels(e, s->choice.channels);
-    /* Elsewhere it is not about the call under way on this thread: a replay, or NCCL's own thread. */
+    /* Elsewhere it is not about the call under way on this thread: a replay, or NCCL's own thread.
+     */
     if (!shim_inside)
         return;
     c->comm->choice = s->choice;
@@ -105,8 +106,8 @@ static void count_missed(int version, struct ncclshim_comm *e)
 
 void profiler_observe(int version, struct profiler_context *c, uint64_t type, const void *event)
 {
-    const uint64_t calls = version >= 5 ? PROFILER_COLL_API | PROFILER_P2P_API
-                                        : PROFILER_COLL | PROFILER_P2P;
+    const uint64_t calls =
+        version >= 5 ? PROFILER_COLL_API | PROFILER_P2P_API : PROFILER_COLL | PROFILER_P2P;
     struct ncclshim_comm *e = entry_of(c);
 
     if (!e)

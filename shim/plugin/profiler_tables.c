@@ -40,34 +40,33 @@ static bool is_theirs(const void *handle)
     return handle && handle != &profiler_group_token;
 }
 
-#define EVENTS(V)                                                                                  \
-    static ncclResult_t start_v##V(void *context, void **handle, void *event)                      \
-    {                                                                                              \
-        return profiler_start(V, context, handle, event);                                          \
-    }                                                                                              \
-    static ncclResult_t stop_v##V(void *handle)                                                    \
-    {                                                                                              \
-        return is_theirs(handle) ? profiler_behind_stop(V, handle) : ncclSuccess;                  \
-    }                                                                                              \
-    static ncclResult_t record_v##V(void *handle, int state, void *args)                           \
-    {                                                                                              \
-        return is_theirs(handle) ? profiler_behind_record(V, handle, state, args) : ncclSuccess;   \
+#define EVENTS(V)                                                                                \
+    static ncclResult_t start_v##V(void *context, void **handle, void *event)                    \
+    {                                                                                            \
+        return profiler_start(V, context, handle, event);                                        \
+    }                                                                                            \
+    static ncclResult_t stop_v##V(void *handle)                                                  \
+    {                                                                                            \
+        return is_theirs(handle) ? profiler_behind_stop(V, handle) : ncclSuccess;                \
+    }                                                                                            \
+    static ncclResult_t record_v##V(void *handle, int state, void *args)                         \
+    {                                                                                            \
+        return is_theirs(handle) ? profiler_behind_record(V, handle, state, args) : ncclSuccess; \
     }
 
-#define INIT_V1(V)                                                                                 \
-    static ncclResult_t init_v##V(void **context, int *mask)                                       \
-    {                                                                                              \
-        return profiler_init(                                                                      \
-            V, context, mask,                                                                      \
-            &(struct profiler_facts){.nodes = -1, .ranks = -1, .rank = -1});                       \
+#define INIT_V1(V)                                                                            \
+    static ncclResult_t init_v##V(void **context, int *mask)                                  \
+    {                                                                                         \
+        return profiler_init(V, context, mask,                                                \
+                             &(struct profiler_facts){.nodes = -1, .ranks = -1, .rank = -1}); \
     }
 
-#define INIT_V5(V)                                                                                 \
-    static ncclResult_t init_v##V(void **context, uint64_t hash, int *mask, const char *name,      \
-                                  int nodes, int ranks, int rank, nccl_logger_fn log)              \
-    {                                                                                              \
-        return profiler_init(V, context, mask,                                                     \
-                             &(struct profiler_facts){hash, name, nodes, ranks, rank, log});       \
+#define INIT_V5(V)                                                                            \
+    static ncclResult_t init_v##V(void **context, uint64_t hash, int *mask, const char *name, \
+                                  int nodes, int ranks, int rank, nccl_logger_fn log)         \
+    {                                                                                         \
+        return profiler_init(V, context, mask,                                                \
+                             &(struct profiler_facts){hash, name, nodes, ranks, rank, log});  \
     }
 
 static ncclResult_t init_v4(void **context, int *mask, const char *name, uint64_t hash, int nodes,
@@ -82,8 +81,8 @@ static ncclResult_t finalize(void *context)
     return profiler_finalize(context);
 }
 
-#define TABLE(V, INIT)                                                                             \
-    PLUGIN_EXPORT const struct profiler_table ncclProfiler_v##V = {                                \
+#define TABLE(V, INIT)                                              \
+    PLUGIN_EXPORT const struct profiler_table ncclProfiler_v##V = { \
         "ncclshim", {.INIT = init_v##V}, start_v##V, stop_v##V, record_v##V, finalize};
 
 EVENTS(1)

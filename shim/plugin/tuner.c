@@ -18,7 +18,8 @@
 static const int ops[NCCL_FUNC_TUNED] = {OP_BROADCAST, OP_REDUCE, OP_ALL_GATHER, OP_REDUCE_SCATTER,
                                          OP_ALL_REDUCE};
 
-/* ---- one communicator -------------------------------------------------------------------------- */
+/* ---- one communicator --------------------------------------------------------------------------
+ */
 
 static int env_number(const char *name)
 {
@@ -53,8 +54,8 @@ static const char *parent_name(const struct comm *c)
 
 static void learn(struct tuner_context *t, const struct tuner_facts *f)
 {
-    struct comm *c = birth_current ? birth_current->comm
-                                   : profiler_comm_here(f->hash, (int)f->ranks);
+    struct comm *c =
+        birth_current ? birth_current->comm : profiler_comm_here(f->hash, (int)f->ranks);
     const char *parent = c ? parent_name(c) : NULL;
 
     t->facts = (struct comm_facts){.ranks = (int)f->ranks, .nodes = (int)f->nodes, .index = -1};
@@ -95,11 +96,12 @@ ncclResult_t tuner_finalize(struct tuner_context *c)
     return r;
 }
 
-/* ---- one call ---------------------------------------------------------------------------------- */
+/* ---- one call ----------------------------------------------------------------------------------
+ */
 
 /*
- * With CollNet, and with NVLS between nodes, NCCL uses as many channels as it is told, whether or not
- * they are connected; elsewhere it takes no more than it has.
+ * With CollNet, and with NVLS between nodes, NCCL uses as many channels as it is told, whether or
+ * not they are connected; elsewhere it takes no more than it has.
  */
 static bool takes_any_number(const struct tuner_context *c, int algo)
 {
@@ -119,8 +121,10 @@ static void set_channels(const struct tuner_context *c, const struct tune_rule *
     }
     *a->channels = r->channels < c->channels_most ? r->channels : c->channels_most;
     if (*a->channels < r->channels)
-        tuner_rule_count(r, RULE_CAPPED, "asks for %d channels; it gets %d, the most that this "
-                         "communicator may have", r->channels, *a->channels);
+        tuner_rule_count(r, RULE_CAPPED,
+                         "asks for %d channels; it gets %d, the most that this "
+                         "communicator may have",
+                         r->channels, *a->channels);
 }
 
 /*
@@ -166,7 +170,8 @@ ncclResult_t tuner_decide(int version, struct tuner_context *c, const struct tun
     if (!r)
         return ncclSuccess;
     if (!(version == 2 ? tuner_apply_pair : tuner_apply_table)(r, a, &algo, &proto)) {
-        tuner_rule_count(r, RULE_MASKED, "can't be followed: NCCL or the environment rules %s with "
+        tuner_rule_count(r, RULE_MASKED,
+                         "can't be followed: NCCL or the environment rules %s with "
                          "%s out for this call",
                          text_or(algo_name((unsigned)r->algo), r->algo),
                          text_or(proto_name((unsigned)r->proto), r->proto));
@@ -191,8 +196,8 @@ ncclResult_t tuner_chunk(struct tuner_context *c, int func, size_t bytes, int al
 
     if (!c)
         return ncclSuccess;
-    result = c->behind ? tuner_behind_chunk(c, func, bytes, algo, proto, channels, chunk)
-                       : ncclSuccess;
+    result =
+        c->behind ? tuner_behind_chunk(c, func, bytes, algo, proto, channels, chunk) : ncclSuccess;
     if (result != ncclSuccess || func < 0 || func >= NCCL_FUNC_TUNED)
         return result;
     r = c->applied[func];
@@ -202,8 +207,10 @@ ncclResult_t tuner_chunk(struct tuner_context *c, int func, size_t bytes, int al
     *chunk = r->chunk_bytes;
     if (*chunk < CHUNK_LEAST) {
         *chunk = CHUNK_LEAST;
-        tuner_rule_count(r, RULE_CAPPED, "asks for chunks of %llu bytes; it gets %d, the least that "
-                         "works", (unsigned long long)r->chunk_bytes, CHUNK_LEAST);
+        tuner_rule_count(r, RULE_CAPPED,
+                         "asks for chunks of %llu bytes; it gets %d, the least that "
+                         "works",
+                         (unsigned long long)r->chunk_bytes, CHUNK_LEAST);
     }
     return ncclSuccess;
 }

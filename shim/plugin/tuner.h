@@ -19,8 +19,9 @@ struct tuner_behind;
 struct tuner_context {
     struct comm_facts facts; /* its texts are the two below */
     char name[64], parent[64];
-    int channels_most;       /* no rule gets more */
-    const struct tune_rule *applied[NCCL_FUNC_TUNED]; /* by the latest question about each operation */
+    int channels_most; /* no rule gets more */
+    const struct tune_rule
+        *applied[NCCL_FUNC_TUNED];     /* by the latest question about each operation */
     const struct tuner_behind *behind; /* NULL = none */
     void *behind_context;
 };
@@ -40,9 +41,9 @@ struct tuner_ask {
     int pipe_ops;
     float *table; /* v3 on; NULL in v2 */
     int algos, protos;
-    int registered;     /* v4 on */
-    int collnet, nvls;  /* v2: what is available */
-    int *algo, *proto;  /* v2: the answer */
+    int registered;    /* v4 on */
+    int collnet, nvls; /* v2: what is available */
+    int *algo, *proto; /* v2: the answer */
     int *channels;
 };
 

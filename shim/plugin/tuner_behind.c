@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The user's or the cloud vendor's own tuner, asked first: it answers for all sizes without a rule of
- * ours. Older interfaces are given what NCCL itself would give them (src/plugin/tuner).
+ * The user's or the cloud vendor's own tuner, asked first: it answers for all sizes without a rule
+ * of ours. Older interfaces are given what NCCL itself would give them (src/plugin/tuner).
  */
 #include <pthread.h>
 

@@ -3,29 +3,33 @@
 #include "shim/plugin/plugin.h"
 #include "shim/plugin/tuner.h"
 
-#define INIT_V2(V)                                                                                 \
-    static ncclResult_t init_v##V(size_t ranks, size_t nodes, nccl_logger_fn log, void **context)  \
-    {                                                                                              \
-        return tuner_init(V, context,                                                              \
-                          &(struct tuner_facts){.ranks = ranks, .nodes = nodes, .log = log});      \
+#define INIT_V2(V)                                                                                \
+    static ncclResult_t init_v##V(size_t ranks, size_t nodes, nccl_logger_fn log, void **context) \
+    {                                                                                             \
+        return tuner_init(V, context,                                                             \
+                          &(struct tuner_facts){.ranks = ranks, .nodes = nodes, .log = log});     \
     }
-#define INIT_V5(V)                                                                                 \
-    static ncclResult_t init_v##V(void **context, uint64_t hash, size_t ranks, size_t nodes,       \
-                                  nccl_logger_fn log, void *domain, void *constants)               \
-    {                                                                                              \
-        return tuner_init(                                                                         \
-            V, context, &(struct tuner_facts){hash, ranks, nodes, log, domain, constants});        \
+#define INIT_V5(V)                                                                            \
+    static ncclResult_t init_v##V(void **context, uint64_t hash, size_t ranks, size_t nodes,  \
+                                  nccl_logger_fn log, void *domain, void *constants)          \
+    {                                                                                         \
+        return tuner_init(V, context,                                                         \
+                          &(struct tuner_facts){hash, ranks, nodes, log, domain, constants}); \
     }
-#define INFO_V4(V)                                                                                 \
-    static ncclResult_t info_v##V(void *context, int func, size_t bytes, int pipe_ops,             \
-                                  float **table, int algos, int protos, int registered,            \
-                                  int *channels)                                                   \
-    {                                                                                              \
-        return tuner_decide(V, context,                                                            \
-                            &(struct tuner_ask){.func = func, .bytes = bytes,                      \
-                                                .pipe_ops = pipe_ops, .table = (float *)table,     \
-                                                .algos = algos, .protos = protos,                  \
-                                                .registered = registered, .channels = channels});  \
+#define INFO_V4(V)                                                                      \
+    static ncclResult_t info_v##V(void *context, int func, size_t bytes, int pipe_ops,  \
+                                  float **table, int algos, int protos, int registered, \
+                                  int *channels)                                        \
+    {                                                                                   \
+        return tuner_decide(V, context,                                                 \
+                            &(struct tuner_ask){.func = func,                           \
+                                                .bytes = bytes,                         \
+                                                .pipe_ops = pipe_ops,                   \
+                                                .table = (float *)table,                \
+                                                .algos = algos,                         \
+                                                .protos = protos,                       \
+                                                .registered = registered,               \
+                                                .channels = channels});                 \
     }
 
 INIT_V2(2)
@@ -41,9 +45,14 @@ static ncclResult_t info_v2(void *context, int func, size_t bytes, int collnet, 
                             int pipe_ops, int *algo, int *proto, int *channels)
 {
     return tuner_decide(2, context,
-                        &(struct tuner_ask){.func = func, .bytes = bytes, .pipe_ops = pipe_ops,
-                                            .collnet = collnet, .nvls = nvls, .algo = algo,
-                                            .proto = proto, .channels = channels});
+                        &(struct tuner_ask){.func = func,
+                                            .bytes = bytes,
+                                            .pipe_ops = pipe_ops,
+                                            .collnet = collnet,
+                                            .nvls = nvls,
+                                            .algo = algo,
+                                            .proto = proto,
+                                            .channels = channels});
 }
 
 static ncclResult_t info_v3(void *context, int func, size_t bytes, int pipe_ops, float **table,

@@ -128,7 +128,7 @@ EXPORT const struct profiler_table PROFILER_NAME = {"behind",
 #else
                                                     {.v1 = init_v1},
 #endif
-                                                    start,   stop, record, finalize};
+                                                    start,           stop, record, finalize};
 #endif
 
 #if TUNER

@@ -12,7 +12,7 @@ struct behind_seen {
     int init_version;
     int nodes, ranks, rank;
     uint64_t hash;
-    uint64_t types;     /* OR of the kinds of events */
+    uint64_t types; /* OR of the kinds of events */
     uint64_t last_type;
     void *parent;
     int channels;

@@ -10,5 +10,7 @@ $(BEHIND_SO): $(BUILD)/unit/behind/%.so: test/unit/plugin_behind.c shim/plugin/a
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -DPROFILER=$(call behind_digit,p,$*) -DTUNER=$(call behind_digit,t,$*) \
 	  -DENV=$(call behind_digit,e,$*) -fPIC -shared -o $@ $<
 
-UNIT_OBJ_test_plugin_behind   := $(BEHIND_SO)
-UNIT_FLAGS_test_plugin_behind := -DBEHIND_DIR='"$(abspath $(BUILD))/unit/behind"'
+UNIT_OBJ_test_plugin_behind         := $(BEHIND_SO)
+UNIT_OBJ_test_plugin_behind_tuner   := $(BEHIND_SO)
+UNIT_FLAGS_test_plugin_behind       := -DBEHIND_DIR='"$(abspath $(BUILD))/unit/behind"'
+UNIT_FLAGS_test_plugin_behind_tuner := $(UNIT_FLAGS_test_plugin_behind)

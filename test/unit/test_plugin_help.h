@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the plugin tables share: a log of their own, its notes, a process of its own. */
+/* What the tests of the plugin tables share: a log of their own, its notes, a process of its own.
+ */
 #ifndef TEST_PLUGIN_HELP_H
 #define TEST_PLUGIN_HELP_H
 
@@ -36,21 +37,21 @@ static inline void in_child(void (*body)(void))
     assert_int_equal(status, 0);
 }
 
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);                     \
-            _exit(1);                                                                              \
-        }                                                                                          \
+#define CHECK(cond)                                                            \
+    do {                                                                       \
+        if (!(cond)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
+            _exit(1);                                                          \
+        }                                                                      \
     } while (0)
-#define CHECK_INT(have, want)                                                                      \
-    do {                                                                                           \
-        long have_ = (long)(have), want_ = (long)(want);                                           \
-        if (have_ != want_) {                                                                      \
-            fprintf(stderr, "%s:%d: %s is %ld, not %ld\n", __FILE__, __LINE__, #have, have_,       \
-                    want_);                                                                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
+#define CHECK_INT(have, want)                                                                \
+    do {                                                                                     \
+        long have_ = (long)(have), want_ = (long)(want);                                     \
+        if (have_ != want_) {                                                                \
+            fprintf(stderr, "%s:%d: %s is %ld, not %ld\n", __FILE__, __LINE__, #have, have_, \
+                    want_);                                                                  \
+            _exit(1);                                                                        \
+        }                                                                                    \
     } while (0)
 
 /* Log into a folder of its own under $TMPDIR; removed by close_log. */

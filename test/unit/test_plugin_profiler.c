@@ -1,104 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * NCCL's profiler interface, all versions called directly: what is asked for, what is learnt from an
- * event, which calls count as missed.
- */
-#include "test/unit/test_plugin_help.h"
-
-#include "shim/base/names.h"
+/* What NCCL is asked to tell, and what is learnt of its choices; profiler v1 to v6. */
 #include "shim/plugin/plugin.h"
-#include "shim/plugin/profiler.h"
-
-#define HASH 0x1234abcdul
-#define FIRST 1
-#define LAST 6
-
-static const struct profiler_table *table_of(int version)
-{
-    static const struct profiler_table *const tables[] = {&ncclProfiler_v1, &ncclProfiler_v2,
-                                                          &ncclProfiler_v3, &ncclProfiler_v4,
-                                                          &ncclProfiler_v5, &ncclProfiler_v6};
-
-    return tables[version - FIRST];
-}
-
-static void *begin(int version, int *mask, int rank)
-{
-    const struct profiler_table *t = table_of(version);
-    void *context = NULL;
-    ncclResult_t r;
-
-    if (version < 4)
-        r = t->init.v1(&context, mask);
-    else if (version == 4)
-        r = t->init.v4(&context, mask, "tp", HASH, 1, 2, rank, NULL);
-    else
-        r = t->init.v5(&context, HASH, mask, "tp", 1, 2, rank, NULL);
-    CHECK_INT(r, ncclSuccess);
-    return context;
-}
-
-/* ---- events as NCCL fills them ----------------------------------------------------------------- */
-
-union event {
-    struct profiler_head head;
-    struct profiler_event_v1 v1;
-    struct profiler_event_v2 v2;
-    struct profiler_event_v3 v3;
-    struct profiler_event_v4 v4;
-    struct profiler_event_v5 v5;
-};
-
-static union event event_of(int version, uint64_t type)
-{
-    union event e;
-
-    memset(&e, 0xee, sizeof(e)); /* what is not set must not be read */
-    e.head.parent = NULL;
-    if (version >= 5)
-        e.head.type_v5 = type;
-    else
-        e.head.type_v1 = (uint8_t)type;
-    return e;
-}
-
-/* An all-reduce by COLLNET_DIRECT with LL128, in 7 channels of 20 warps. */
-static union event coll(int version)
-{
-    union event e = event_of(version, PROFILER_COLL);
-
-    if (version == 1)
-        e.v1.coll = (struct profiler_coll_v1){.comm_hash = HASH, .func = NCCL_FUNC_ALL_REDUCE,
-                                              .channels = 7, .warps = 20, .algo = 2, .proto = 1};
-    else if (version == 2)
-        e.v2.coll = (struct profiler_coll_v2){.comm_hash = HASH, .func = "AllReduce", .channels = 7,
-                                              .warps = 20, .algo = "COLLNET_DIRECT",
-                                              .proto = "LL128"};
-    else if (version == 3)
-        e.v3.coll = (struct profiler_coll_v3){.comm_hash = HASH, .func = "AllReduce", .channels = 7,
-                                              .warps = 20, .algo = "COLLNET_DIRECT",
-                                              .proto = "LL128"};
-    else
-        e.v4.coll = (struct profiler_coll_v4){.func = "AllReduce", .channels = 7, .warps = 20,
-                                              .algo = "COLLNET_DIRECT", .proto = "LL128"};
-    return e;
-}
-
-static void *start(int version, void *context, union event *e)
-{
-    void *handle = &version; /* NCCL does not clear it */
-
-    CHECK_INT(table_of(version)->start(context, &handle, e), ncclSuccess);
-    return handle;
-}
-
-static void stop(int version, void *handle)
-{
-    CHECK_INT(table_of(version)->stop(handle), ncclSuccess);
-    CHECK_INT(table_of(version)->record(handle, 0, NULL), ncclSuccess);
-}
-
-/* ---- tests ------------------------------------------------------------------------------------- */
+#include "test/unit/test_plugin_profiler.h"
 
 static void masks(void)
 {
@@ -182,8 +85,9 @@ static void a_choice_told_outside_of_a_call_is_not_taken_for_that_of_a_call(void
 
 static void spelled(void)
 {
-    static const char *const algos[] = {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN",
-                                        "NVLS", "NVLS_TREE", "PAT", "Unknown", NULL};
+    static const char *const algos[] = {"TREE",          "RING",    "COLLNET_DIRECT",
+                                        "COLLNET_CHAIN", "NVLS",    "NVLS_TREE",
+                                        "PAT",           "Unknown", NULL};
     static const char *const protos[] = {"LL", "LL128", "SIMPLE", "Unknown", NULL};
     struct log_writer *log = open_log();
     struct birth b;
@@ -211,67 +115,6 @@ static void the_spelling_by_nccl_of_algorithms_and_protocols_is_read(void **stat
 {
     (void)state;
     in_child(spelled);
-}
-
-static void missed(void)
-{
-    struct log_writer *log = open_log();
-
-    for (int v = 5; v <= LAST; v++) {
-        union event api = event_of(v, PROFILER_COLL_API), p2p = event_of(v, PROFILER_P2P_API);
-        union event launch = coll(v), group = event_of(v, PROFILER_GROUP_API);
-        struct birth b;
-        struct comm c;
-        int mask = 0;
-        void *context;
-        begin_birth(&b, &c, log);
-        context = begin(v, &mask, 0);
-        end_birth();
-        CHECK(c.entry->flags & NCCLSHIM_COMM_COUNTED);
-        CHECK(!(c.entry->flags & NCCLSHIM_COMM_ADOPTED));
-        shim_inside = 1;
-        CHECK(start(v, context, &api) == NULL && start(v, context, &p2p) == NULL);
-        CHECK(start(v, context, &group) == NULL);
-        shim_inside = 0;
-        start(v, context, &launch); /* its launch, on another thread: a non-blocking communicator */
-        CHECK_INT(c.entry->nccl_calls, 0);
-        start(v, context, &api);
-        start(v, context, &p2p);
-        start(v, context, &group);
-        CHECK_INT(c.entry->nccl_calls, 2);
-    }
-    close_log(log);
-}
-static void a_call_without_a_wrapper_around_it_counts_as_missed(void **state)
-{
-    (void)state;
-    in_child(missed);
-}
-
-static void old_versions(void)
-{
-    struct log_writer *log = open_log();
-
-    for (int v = FIRST; v < 5; v++) {
-        union event e = coll(v);
-        struct birth b;
-        struct comm c;
-        int mask = 0;
-        void *context;
-        begin_birth(&b, &c, log);
-        context = begin(v, &mask, 0);
-        end_birth();
-        CHECK(!(c.entry->flags & NCCLSHIM_COMM_COUNTED));
-        start(v, context, &e); /* a replay of a graph with network traffic looks just like this */
-        CHECK_INT(c.entry->nccl_calls, 0);
-        table_of(v)->finalize(context);
-    }
-    close_log(log);
-}
-static void launches_outside_of_wrappers_are_not_missed_calls(void **state)
-{
-    (void)state;
-    in_child(old_versions);
 }
 
 static void group_handles(void)
@@ -352,8 +195,6 @@ int main(void)
         cmocka_unit_test(the_choice_of_a_call_is_learnt_from_every_version),
         cmocka_unit_test(a_choice_told_outside_of_a_call_is_not_taken_for_that_of_a_call),
         cmocka_unit_test(the_spelling_by_nccl_of_algorithms_and_protocols_is_read),
-        cmocka_unit_test(a_call_without_a_wrapper_around_it_counts_as_missed),
-        cmocka_unit_test(launches_outside_of_wrappers_are_not_missed_calls),
         cmocka_unit_test(a_group_gets_a_handle_where_nccl_would_be_silent_without),
         cmocka_unit_test(a_late_event_is_not_written_to_another_communicator),
         cmocka_unit_test(more_communicators_than_places_pass_through),
