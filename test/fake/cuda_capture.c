@@ -133,8 +133,8 @@ CUresult capture_add(CUstream stream, CUgraphNodeType type, struct work *work, C
             edges[i].type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
         }
     }
-    CUresult result = graph_add(stream->capture->graph, stream->deps, edges, stream->ndeps, type,
-                                work, &node);
+    CUresult result =
+        graph_add(stream->capture->graph, stream->deps, edges, stream->ndeps, type, work, &node);
     free(edges);
     TRY(result);
     capture_set_frontier(stream, &node, NULL, 1);

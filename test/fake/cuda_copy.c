@@ -106,9 +106,8 @@ static CUdeviceptr address_of(const void *pointer)
         struct transfer transfer = {__VA_ARGS__};                                                  \
         return copy(&transfer, stream, per_thread, false);                                         \
     }                                                                                              \
-    WITH_VARIANT(asynchronous, _ptsz,                                                              \
-                 (to_type to, from_type from, size_t bytes, CUstream stream), to, from, bytes,     \
-                 stream)
+    WITH_VARIANT(asynchronous, _ptsz, (to_type to, from_type from, size_t bytes, CUstream stream), \
+                 to, from, bytes, stream)
 
 COPY(cuMemcpy, cuMemcpyAsync, CUdeviceptr, CUdeviceptr, to, from, bytes, SIDE_ANY, SIDE_ANY)
 COPY(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, CUdeviceptr, const void *, to, address_of(from), bytes,

@@ -21,7 +21,7 @@ struct row {
 #define VARIANT_DS(symbol) (void *)symbol##_ptds
 
 static const struct row rows[FN_COUNT] = {
-#define ROW(base, symbol, since, variant)                                                          \
+#define ROW(base, symbol, since, variant) \
     {#base, #symbol, since, (void *)symbol, VARIANT_##variant(symbol)},
     CUDA_TABLE(ROW)
 #undef ROW
@@ -116,7 +116,8 @@ CUresult sim_enter(enum fn fn)
 
 static void in_child(void)
 {
-    /* Locks may be held by threads that don't exist here: nothing works in the child, as with CUDA. */
+    /* Locks may be held by threads that don't exist here: nothing works in the child, as with CUDA.
+     */
     atomic_store(&forked, true);
 }
 

@@ -8,11 +8,10 @@
  *                               the newest functions that cuGetProcAddress gives out
  *   NCCLSHIM_FAKE_PACE=0        host calls that wait for the device don't sleep until the host's
  *                               clock has caught up with the device's virtual clock
- *   NCCLSHIM_FAKE_SYNC_LOAD=1   loading a module, allocating, freeing, registering and instantiating
- *                               wait until what runs on that device has ended, as they may on a real
- *                               one: shows programs that deadlock by it
- *   NCCLSHIM_FAKE_FAIL=LIST     comma list of FUNCTION[:NTH[:ERROR]]: the NTH call (default 1, `*` =
- *                               every call) of FUNCTION (base or exact name) does nothing and
+ *   NCCLSHIM_FAKE_SYNC_LOAD=1   loading a module, allocating, freeing, registering and
+ * instantiating wait until what runs on that device has ended, as they may on a real one: shows
+ * programs that deadlock by it NCCLSHIM_FAKE_FAIL=LIST     comma list of FUNCTION[:NTH[:ERROR]]:
+ * the NTH call (default 1, `*` = every call) of FUNCTION (base or exact name) does nothing and
  *                               returns ERROR (default 999, unknown)
  *   NCCLSHIM_FAKE_COUNTS=FILE   at exit, append a line "name count" for each function called
  */

@@ -30,9 +30,9 @@ void exec_changed(CUgraphExec exec)
 
 static CUresult instantiate(CUgraphExec *out, CUgraph graph, unsigned long long flags)
 {
-    const unsigned long long known =
-        CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
-        CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    const unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+                                     CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+                                     CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     if (out == NULL || (flags & ~known) != 0 || !handle_is(graph, KIND_GRAPH) ||
         graph->capture != NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -97,8 +97,8 @@ static CUresult do_cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph,
     }
     CUresult result = do_instantiate(out, graph, params->flags);
     params->hErrNode_out = NULL;
-    params->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS
-                                                : CUDA_GRAPH_INSTANTIATE_ERROR;
+    params->result_out =
+        result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
     return result;
 }
 WITH_VARIANT(cuGraphInstantiateWithParams, _ptsz,
@@ -109,8 +109,8 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
     ENTER(cuGraphExecDestroy);
     sim_lock();
-    CUresult result = handle_is(exec, KIND_EXEC) ? capture_check_unsafe()
-                                                 : CUDA_ERROR_INVALID_VALUE;
+    CUresult result =
+        handle_is(exec, KIND_EXEC) ? capture_check_unsafe() : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         handle_drop(exec);
         exec_unref(exec);
@@ -231,7 +231,8 @@ static CUgraphExecUpdateResultInfo compare(CUgraph old, CUgraph new);
 static CUgraphExecUpdateResultInfo verdict(CUgraphExecUpdateResult result, CUgraphNode node,
                                            CUgraphNode from)
 {
-    return (CUgraphExecUpdateResultInfo){.result = result, .errorNode = node, .errorFromNode = from};
+    return (CUgraphExecUpdateResultInfo){
+        .result = result, .errorNode = node, .errorFromNode = from};
 }
 
 /* The same dependencies, as positions; their order doesn't matter. */
@@ -266,8 +267,8 @@ static CUgraphExecUpdateResultInfo compare_node(CUgraphNode old, CUgraphNode new
                                                       : old->work->u.host_kernel.function;
         CUfunction b = new->work->kind == WORK_KERNEL ? new->work->u.kernel.function
                                                       : new->work->u.host_kernel.function;
-        if (a != b && old->work->kind == WORK_KERNEL && new->work->kind == WORK_KERNEL &&
-            function_context(a) != function_context(b)) {
+        if (a != b && old->work->kind == WORK_KERNEL &&
+            new->work->kind == WORK_KERNEL &&function_context(a) != function_context(b)) {
             return verdict(CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE, new, NULL);
         }
         if (a != b && sim_env()->driver < 11020) {
@@ -289,7 +290,7 @@ static CUgraphExecUpdateResultInfo compare_node(CUgraphNode old, CUgraphNode new
 static CUgraphExecUpdateResultInfo compare(CUgraph old, CUgraph new)
 {
     CUgraphExecUpdateResultInfo info = verdict(CU_GRAPH_EXEC_UPDATE_SUCCESS, NULL, NULL);
-    for (size_t i = 0; i < old->n && i < new->n && info.result == CU_GRAPH_EXEC_UPDATE_SUCCESS;
+    for (size_t i = 0; i < old->n && i < new->n &&info.result == CU_GRAPH_EXEC_UPDATE_SUCCESS;
          i++) {
         info = compare_node(old->nodes[i], new->nodes[i]);
     }

@@ -99,8 +99,8 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
     }
     TRY(check(function));
     sim_lock();
-    *state = function->loaded ? CU_FUNCTION_LOADING_STATE_LOADED
-                              : CU_FUNCTION_LOADING_STATE_UNLOADED;
+    *state =
+        function->loaded ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
     sim_unlock();
     return CUDA_SUCCESS;
 }

@@ -19,8 +19,8 @@ struct CUgraphNode_st {
     CUgraphNodeType type;
     CUgraph graph;
     struct work *work;
-    CUgraph child;    /* child graph */
-    CUgraph *bodies;  /* conditional */
+    CUgraph child;   /* child graph */
+    CUgraph *bodies; /* conditional */
     size_t nbodies;
     CUgraphConditionalNodeType condition_type;
     struct condition *condition;
@@ -99,7 +99,7 @@ uint64_t program_run(struct program *program, CUcontext ctx, uint64_t start_ns,
 struct CUgraphExec_st {
     atomic_int refs;
     uint64_t flags;
-    CUgraph graph; /* our copy; never shown to the user */
+    CUgraph graph;           /* our copy; never shown to the user */
     struct program *program; /* NULL: graph has changed since */
     struct mark *last;
     CUstream last_stream;

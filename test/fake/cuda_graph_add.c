@@ -266,15 +266,15 @@ static CUresult add_memset(const struct place *place, const CUDA_MEMSET_NODE_PAR
 }
 
 /* One more function: its place, and in sim_lock the call that adds. */
-#define ADD(symbol, parameters, call)                                                              \
-    CUresult symbol parameters                                                                     \
-    {                                                                                              \
-        ENTER(symbol);                                                                             \
-        const struct place place = {out, graph, deps, NULL, n};                                    \
-        sim_lock();                                                                                \
-        CUresult result = call;                                                                    \
-        sim_unlock();                                                                              \
-        return result;                                                                             \
+#define ADD(symbol, parameters, call)                           \
+    CUresult symbol parameters                                  \
+    {                                                           \
+        ENTER(symbol);                                          \
+        const struct place place = {out, graph, deps, NULL, n}; \
+        sim_lock();                                             \
+        CUresult result = call;                                 \
+        sim_unlock();                                           \
+        return result;                                          \
     }
 #define PLACE CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t n
 

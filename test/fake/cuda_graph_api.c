@@ -5,24 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEED_GRAPH(graph)                                                                          \
-    if (!handle_is(graph, KIND_GRAPH)) {                                                           \
-        return CUDA_ERROR_INVALID_VALUE;                                                           \
+#define NEED_GRAPH(graph)                \
+    if (!handle_is(graph, KIND_GRAPH)) { \
+        return CUDA_ERROR_INVALID_VALUE; \
     }
-#define NEED_NODE(node)                                                                            \
-    if (!handle_is(node, KIND_NODE)) {                                                             \
-        return CUDA_ERROR_INVALID_VALUE;                                                           \
+#define NEED_NODE(node)                  \
+    if (!handle_is(node, KIND_NODE)) {   \
+        return CUDA_ERROR_INVALID_VALUE; \
     }
 
 /* A function of the API around one that runs in sim_lock. */
-#define LOCKED(symbol, parameters, ...)                                                            \
-    CUresult symbol parameters                                                                     \
-    {                                                                                              \
-        ENTER(symbol);                                                                             \
-        sim_lock();                                                                                \
-        CUresult result = in_##symbol(__VA_ARGS__);                                                \
-        sim_unlock();                                                                              \
-        return result;                                                                             \
+#define LOCKED(symbol, parameters, ...)             \
+    CUresult symbol parameters                      \
+    {                                               \
+        ENTER(symbol);                              \
+        sim_lock();                                 \
+        CUresult result = in_##symbol(__VA_ARGS__); \
+        sim_unlock();                               \
+        return result;                              \
     }
 
 static CUresult in_cuGraphCreate(CUgraph *out, unsigned flags)
@@ -33,7 +33,7 @@ static CUresult in_cuGraphCreate(CUgraph *out, unsigned flags)
     *out = graph_new(false);
     return CUDA_SUCCESS;
 }
-LOCKED(cuGraphCreate, (CUgraph *out, unsigned int flags), out, flags)
+LOCKED(cuGraphCreate, (CUgraph * out, unsigned int flags), out, flags)
 
 static CUresult in_cuGraphDestroy(CUgraph graph)
 {
@@ -55,7 +55,7 @@ static CUresult in_cuGraphClone(CUgraph *out, CUgraph graph)
     *out = graph_clone(graph, false);
     return CUDA_SUCCESS;
 }
-LOCKED(cuGraphClone, (CUgraph *out, CUgraph graph), out, graph)
+LOCKED(cuGraphClone, (CUgraph * out, CUgraph graph), out, graph)
 
 static CUresult in_cuGraphDestroyNode(CUgraphNode node)
 {
@@ -252,7 +252,7 @@ static CUresult in_cuGraphNodeFindInClone(CUgraphNode *out, CUgraphNode node, CU
     }
     return CUDA_ERROR_INVALID_VALUE;
 }
-LOCKED(cuGraphNodeFindInClone, (CUgraphNode *out, CUgraphNode node, CUgraph clone), out, node,
+LOCKED(cuGraphNodeFindInClone, (CUgraphNode * out, CUgraphNode node, CUgraph clone), out, node,
        clone)
 
 static CUresult in_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *out)
@@ -332,4 +332,5 @@ static CUresult in_cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from
     return in_cuGraphAddDependencies_v2(graph, from, to, NULL, n);
 }
 LOCKED(cuGraphAddDependencies,
-       (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t n), graph, from, to, n)
+       (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t n), graph, from, to,
+       n)

@@ -72,7 +72,8 @@ CUresult hostreg_check(uint64_t base, uint64_t end, bool read_only)
         }
         bool shared = mapping.rights[3] == 's';
         if (mapping.start > reached || mapping.rights[0] != 'r' ||
-            (mapping.rights[1] != 'w' && !read_only) || (shared && !read_only && !is_in_memory(&mapping))) {
+            (mapping.rights[1] != 'w' && !read_only) ||
+            (shared && !read_only && !is_in_memory(&mapping))) {
             result = CUDA_ERROR_INVALID_VALUE;
         }
         reached = mapping.end;

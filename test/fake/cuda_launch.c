@@ -21,7 +21,7 @@ static CUresult check_shape(const struct launch *launch)
     }
     int most = launch->function->max_dynamic_shared;
     return launch->shared > (unsigned)(most > 48 << 10 ? most : 48 << 10) ? CUDA_ERROR_INVALID_VALUE
-                                                                         : CUDA_SUCCESS;
+                                                                          : CUDA_SUCCESS;
 }
 
 /* extra: {CU_LAUNCH_PARAM_BUFFER_POINTER, p, CU_LAUNCH_PARAM_BUFFER_SIZE, &n, END}. */

@@ -283,9 +283,8 @@ CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
     CUcontext ctx;
     ENTER(cuMemHostAlloc);
     TRY(begin(&ctx));
-    if (out == NULL ||
-        (flags & ~(unsigned)(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
-                             CU_MEMHOSTALLOC_WRITECOMBINED)) != 0) {
+    if (out == NULL || (flags & ~(unsigned)(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
+                                            CU_MEMHOSTALLOC_WRITECOMBINED)) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     return allocate(ctx, bytes, REGION_HOST, flags | CU_MEMHOSTALLOC_DEVICEMAP, out);
@@ -310,8 +309,8 @@ CUresult cuMemFreeHost(void *pointer)
 
 CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags)
 {
-    const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
-                           CU_MEMHOSTREGISTER_READ_ONLY;
+    const unsigned known =
+        CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
     CUcontext ctx;
     struct region region;
     uint64_t base = (uint64_t)(uintptr_t)pointer;
@@ -339,12 +338,11 @@ CUresult cuMemHostUnregister(void *pointer)
     ENTER(cuMemHostUnregister);
     TRY(begin(&ctx));
     uint64_t base = (uint64_t)(uintptr_t)pointer;
-    if (pointer == NULL || (region_find(base, &region) &&
-                            (region.base != base || region.kind != REGION_REGISTERED))) {
+    if (pointer == NULL ||
+        (region_find(base, &region) && (region.base != base || region.kind != REGION_REGISTERED))) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     wait_for_users(ctx);
-    return region_drop(base, REGION_REGISTERED, &region)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    return region_drop(base, REGION_REGISTERED, &region) ? CUDA_SUCCESS
+                                                         : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }

@@ -186,8 +186,8 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
     return load_module(out, image, 0, NULL, NULL);
 }
 
-CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n,
-                            CUjit_option *options, void **values)
+CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUjit_option *options,
+                            void **values)
 {
     ENTER(cuModuleLoadDataEx);
     return n > 0 && (options == NULL || values == NULL)
@@ -278,8 +278,9 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
         *bytes = variable->bytes;
     }
     sim_unlock();
-    return !known ? CUDA_ERROR_INVALID_HANDLE
-                  : variable == NULL ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+    return !known             ? CUDA_ERROR_INVALID_HANDLE
+           : variable == NULL ? CUDA_ERROR_NOT_FOUND
+                              : CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 struct builder {
     struct program *program;
     size_t room, deps_room;
@@ -83,8 +82,7 @@ static void add_node(struct builder *b, CUgraphNode node, const uint32_t *deps, 
             step->gap_ns = COST_GAP_PDL_NS;
         }
     }
-    if (step->work != NULL &&
-        (step->work->kind == WORK_RECORD || step->work->kind == WORK_WAIT)) {
+    if (step->work != NULL && (step->work->kind == WORK_RECORD || step->work->kind == WORK_WAIT)) {
         step->event_slot = (int32_t)b->program->nevents++;
         step->gap_ns = 0;
     }
@@ -139,9 +137,9 @@ struct program *program_compile(CUgraph graph)
     program->linear = true;
     for (size_t i = 0; i < program->n; i++) {
         const struct step *step = &program->steps[i];
-        program->linear =
-            program->linear && (i == 0 ? step->ndeps == 0
-                                       : step->ndeps == 1 && program->deps[step->first_dep] == i - 1);
+        program->linear = program->linear &&
+                          (i == 0 ? step->ndeps == 0
+                                  : step->ndeps == 1 && program->deps[step->first_dep] == i - 1);
     }
     return program;
 }
@@ -219,8 +217,7 @@ static uint64_t run_step(const struct step *step, CUcontext ctx, uint64_t now_ns
                     step->event_slot >= 0 ? marks[step->event_slot] : NULL);
 }
 
-uint64_t program_run(struct program *program, CUcontext ctx, uint64_t start_ns,
-                     struct mark **marks)
+uint64_t program_run(struct program *program, CUcontext ctx, uint64_t start_ns, struct mark **marks)
 {
     uint64_t end_ns = start_ns;
     if (program->linear) {

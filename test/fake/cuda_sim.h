@@ -2,11 +2,18 @@
 /*
  * The inside of the simulated CUDA driver: its objects and what its files offer each other.
  *
+ * Its rules were asked of a real driver (13, on an H200). It differs from that one on purpose in:
+ * - it is stricter: without a current context nothing works, also what has its context from a handle
+ *   (older drivers are so); loading a module is unsafe during a capture (so where it allocates);
+ * - it is more lenient: loading and unloading a module wait for running kernels only when
+ *   NCCLSHIM_FAKE_SYNC_LOAD asks for it (freeing and unregistering memory always wait);
+ * - device memory is host memory, memory nodes in graphs and machine code (cubin) don't exist.
+ *
  * Locks. One lock (sim_lock) guards all host-side state: contexts, handles, captures, graphs, which
  * event was last recorded where. Each stream has its own lock for its queue, taken inside sim_lock
  * or alone. Worker threads never take sim_lock while they run an operation, so a host call may hold
- * it while it looks at streams, but never while it waits for one. Callbacks of the user (destructors
- * of user objects, release functions) go through sim_later and run without any lock.
+ * it while it looks at streams, but never while it waits for one. Callbacks of the user
+ * (destructors of user objects, release functions) go through sim_later and run without any lock.
  */
 #ifndef NCCLSHIM_TEST_FAKE_CUDA_SIM_H
 #define NCCLSHIM_TEST_FAKE_CUDA_SIM_H
@@ -28,7 +35,8 @@
 #include "test/fake/cuda_env.h"
 #include "test/fake/cuda_table.h"
 
-/* ---- costs, in virtual nanoseconds: invented for the simulation, of the size seen on an H100 ---- */
+/* ---- costs, in virtual nanoseconds: invented for the simulation, of the size seen on an H100 ----
+ */
 enum {
     COST_LAUNCH_NS = 2000,       /* host call to start on an idle stream */
     COST_GRAPH_LAUNCH_NS = 3000, /* the same for a graph */
@@ -51,40 +59,42 @@ enum fn {
 
 /* ---- entry.c: how each call begins ---- */
 
-/* Counts the call; an injected fault, a forked child, a missing cuInit, a call from a host function. */
+/* Counts the call; an injected fault, a forked child, a missing cuInit, a call from a host
+ * function. */
 CUresult sim_enter(enum fn fn);
 /* The last three alone. */
 CUresult sim_ready(void);
 /* Counts and faults alone: for what works before cuInit. */
 CUresult sim_enter_early(enum fn fn);
 
-#define ENTER(symbol)                                                                              \
-    do {                                                                                           \
-        CUresult enter_result = sim_enter(FN_##symbol);                                            \
-        if (enter_result != CUDA_SUCCESS) {                                                        \
-            return enter_result;                                                                   \
-        }                                                                                          \
+#define ENTER(symbol)                                   \
+    do {                                                \
+        CUresult enter_result = sim_enter(FN_##symbol); \
+        if (enter_result != CUDA_SUCCESS) {             \
+            return enter_result;                        \
+        }                                               \
     } while (0)
 
-#define TRY(expression)                                                                            \
-    do {                                                                                           \
-        CUresult try_result = (expression);                                                        \
-        if (try_result != CUDA_SUCCESS) {                                                          \
-            return try_result;                                                                     \
-        }                                                                                          \
+#define TRY(expression)                     \
+    do {                                    \
+        CUresult try_result = (expression); \
+        if (try_result != CUDA_SUCCESS) {   \
+            return try_result;              \
+        }                                   \
     } while (0)
 
-/* The two names of a function that takes a stream: NULL is the legacy or this thread's own stream. */
-#define WITH_VARIANT(symbol, suffix, parameters, ...)                                              \
-    CUresult symbol parameters                                                                     \
-    {                                                                                              \
-        ENTER(symbol);                                                                             \
-        return do_##symbol(__VA_ARGS__, false);                                                    \
-    }                                                                                              \
-    CUresult symbol##suffix parameters                                                             \
-    {                                                                                              \
-        ENTER(symbol);                                                                             \
-        return do_##symbol(__VA_ARGS__, true);                                                     \
+/* The two names of a function that takes a stream: NULL is the legacy or this thread's own stream.
+ */
+#define WITH_VARIANT(symbol, suffix, parameters, ...) \
+    CUresult symbol parameters                        \
+    {                                                 \
+        ENTER(symbol);                                \
+        return do_##symbol(__VA_ARGS__, false);       \
+    }                                                 \
+    CUresult symbol##suffix parameters                \
+    {                                                 \
+        ENTER(symbol);                                \
+        return do_##symbol(__VA_ARGS__, true);        \
     }
 
 /* ---- handles.c: the lock, valid handles, calls put off until no lock is held ---- */
@@ -108,13 +118,13 @@ void sim_later(void (*fn)(void *), void *arg);
 void handle_add(const void *handle, enum kind kind);
 void handle_drop(const void *handle);
 bool handle_is(const void *handle, enum kind kind);
-void *sim_alloc(size_t bytes);                  /* zeroed; ends the process when there is none */
+void *sim_alloc(size_t bytes);                    /* zeroed; ends the process when there is none */
 void *sim_grow(void *old, size_t n, size_t size); /* realloc, the same */
 
 /* ---- time ---- */
-uint64_t sim_now(void);               /* the host's clock, ns of Unix time */
-void sim_pace(uint64_t time_ns);      /* sleep until then, unless pacing is off */
-bool sim_is_past(uint64_t time_ns);   /* true as well when pacing is off */
+uint64_t sim_now(void);             /* the host's clock, ns of Unix time */
+void sim_pace(uint64_t time_ns);    /* sleep until then, unless pacing is off */
+bool sim_is_past(uint64_t time_ns); /* true as well when pacing is off */
 
 /* ---- per thread ---- */
 
@@ -178,7 +188,8 @@ void mark_finish(struct mark *mark, uint64_t time_ns);
 uint64_t mark_wait(struct mark *mark);
 bool mark_is_done(struct mark *mark, uint64_t *time_ns);
 
-/* ---- work: what a node or an eager call does. Never changed once made, shared by references ---- */
+/* ---- work: what a node or an eager call does. Never changed once made, shared by references ----
+ */
 
 enum work_kind {
     WORK_EMPTY,
@@ -242,13 +253,13 @@ enum op_kind { OP_WORK, OP_MARK, OP_WAIT, OP_GRAPH };
 struct op {
     struct op *next;
     enum op_kind kind;
-    uint64_t host_ns;   /* the host's clock when it was put in */
+    uint64_t host_ns; /* the host's clock when it was put in */
     uint64_t not_before_ns;
-    struct work *work;  /* OP_WORK */
-    struct mark *mark;  /* OP_MARK, OP_WAIT; OP_GRAPH: finished at the end */
+    struct work *work; /* OP_WORK */
+    struct mark *mark; /* OP_MARK, OP_WAIT; OP_GRAPH: finished at the end */
     struct program *program;
     struct CUgraphExec_st *exec; /* kept alive by this launch */
-    struct mark **marks; /* OP_GRAPH: of its event nodes */
+    struct mark **marks;         /* OP_GRAPH: of its event nodes */
 };
 
 struct CUstream_st {
@@ -379,8 +390,7 @@ extern atomic_uint_fast64_t region_generation;
 bool region_lookup(struct region_cache *cache, uint64_t address, size_t bytes);
 static inline bool region_allows(struct region_cache *cache, uint64_t address, size_t bytes)
 {
-    if (cache->generation ==
-        atomic_load_explicit(&region_generation, memory_order_relaxed)) {
+    if (cache->generation == atomic_load_explicit(&region_generation, memory_order_relaxed)) {
         for (int i = 0; i < 4; i++) {
             if (address >= cache->base[i] && address + bytes <= cache->end[i]) {
                 return true;

@@ -149,21 +149,21 @@ WITH_VARIANT(cuStreamSynchronize, _ptsz, (CUstream handle), handle)
 
 /* ---- what a stream says about itself ---- */
 
-#define GETTER(symbol, type, expression)                                                           \
-    static CUresult do_##symbol(CUstream handle, type *out, bool per_thread)                       \
-    {                                                                                              \
-        CUstream stream;                                                                           \
-        if (out == NULL) {                                                                         \
-            return CUDA_ERROR_INVALID_VALUE;                                                       \
-        }                                                                                          \
-        sim_lock();                                                                                \
-        CUresult result = stream_get(handle, per_thread, &stream);                                 \
-        if (result == CUDA_SUCCESS) {                                                              \
-            *out = (expression);                                                                   \
-        }                                                                                          \
-        sim_unlock();                                                                              \
-        return result;                                                                             \
-    }                                                                                              \
+#define GETTER(symbol, type, expression)                                     \
+    static CUresult do_##symbol(CUstream handle, type *out, bool per_thread) \
+    {                                                                        \
+        CUstream stream;                                                     \
+        if (out == NULL) {                                                   \
+            return CUDA_ERROR_INVALID_VALUE;                                 \
+        }                                                                    \
+        sim_lock();                                                          \
+        CUresult result = stream_get(handle, per_thread, &stream);           \
+        if (result == CUDA_SUCCESS) {                                        \
+            *out = (expression);                                             \
+        }                                                                    \
+        sim_unlock();                                                        \
+        return result;                                                       \
+    }                                                                        \
     WITH_VARIANT(symbol, _ptsz, (CUstream handle, type * out), handle, out)
 
 GETTER(cuStreamGetCtx, CUcontext, stream->ctx)

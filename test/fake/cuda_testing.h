@@ -27,11 +27,11 @@
 #pragma weak fakecuda_early_releases
 #pragma weak fakecuda_set_conditional
 
-#define NEEDS_SIMULATOR()                                                                          \
-    do {                                                                                           \
-        if (fakecuda_calls == NULL) {                                                              \
-            skip();                                                                                \
-        }                                                                                          \
+#define NEEDS_SIMULATOR()             \
+    do {                              \
+        if (fakecuda_calls == NULL) { \
+            skip();                   \
+        }                             \
     } while (0)
 
 static inline const char *result_name(CUresult result)
@@ -58,38 +58,37 @@ struct bench {
     CUstream stream;
 };
 
-static const char bench_ptx[] =
-    ".version 6.0\n.target sm_60\n.address_size 64\n"
-    ".visible .entry count(.param .u64 cell) {\n"
-    "  .reg .b64 %rd<4>;\n"
-    "  ld.param.u64 %rd1, [cell];\n"
-    "  red.global.add.u64 [%rd1], 1;\n"
-    "  membar.sys;\n"
-    "  ret;\n}\n"
-    ".visible .entry spin(.param .u64 ns) {\n"
-    "  .reg .b64 %rd<6>; .reg .pred %p<2>;\n"
-    "  ld.param.u64 %rd1, [ns];\n"
-    "  mov.u64 %rd2, %globaltimer;\n"
-    "again:\n"
-    "  mov.u64 %rd3, %globaltimer;\n"
-    "  sub.u64 %rd4, %rd3, %rd2;\n"
-    "  setp.lt.u64 %p1, %rd4, %rd1;\n"
-    "  @%p1 bra again;\n"
-    "  ret;\n}\n"
-    ".visible .entry hold(.param .u64 flag) {\n"
-    "  .reg .b64 %rd<3>; .reg .b32 %r<3>; .reg .pred %p<2>;\n"
-    "  ld.param.u64 %rd1, [flag];\n"
-    "again:\n"
-    "  ld.volatile.global.u32 %r1, [%rd1];\n"
-    "  setp.eq.u32 %p1, %r1, 0;\n"
-    "  @%p1 bra again;\n"
-    "  ret;\n}\n"
-    ".visible .entry stamp(.param .u64 cell) {\n"
-    "  .reg .b64 %rd<3>;\n"
-    "  ld.param.u64 %rd1, [cell];\n"
-    "  mov.u64 %rd2, %globaltimer;\n"
-    "  st.volatile.global.u64 [%rd1], %rd2;\n"
-    "  ret;\n}\n";
+static const char bench_ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
+                                ".visible .entry count(.param .u64 cell) {\n"
+                                "  .reg .b64 %rd<4>;\n"
+                                "  ld.param.u64 %rd1, [cell];\n"
+                                "  red.global.add.u64 [%rd1], 1;\n"
+                                "  membar.sys;\n"
+                                "  ret;\n}\n"
+                                ".visible .entry spin(.param .u64 ns) {\n"
+                                "  .reg .b64 %rd<6>; .reg .pred %p<2>;\n"
+                                "  ld.param.u64 %rd1, [ns];\n"
+                                "  mov.u64 %rd2, %globaltimer;\n"
+                                "again:\n"
+                                "  mov.u64 %rd3, %globaltimer;\n"
+                                "  sub.u64 %rd4, %rd3, %rd2;\n"
+                                "  setp.lt.u64 %p1, %rd4, %rd1;\n"
+                                "  @%p1 bra again;\n"
+                                "  ret;\n}\n"
+                                ".visible .entry hold(.param .u64 flag) {\n"
+                                "  .reg .b64 %rd<3>; .reg .b32 %r<3>; .reg .pred %p<2>;\n"
+                                "  ld.param.u64 %rd1, [flag];\n"
+                                "again:\n"
+                                "  ld.volatile.global.u32 %r1, [%rd1];\n"
+                                "  setp.eq.u32 %p1, %r1, 0;\n"
+                                "  @%p1 bra again;\n"
+                                "  ret;\n}\n"
+                                ".visible .entry stamp(.param .u64 cell) {\n"
+                                "  .reg .b64 %rd<3>;\n"
+                                "  ld.param.u64 %rd1, [cell];\n"
+                                "  mov.u64 %rd2, %globaltimer;\n"
+                                "  st.volatile.global.u64 [%rd1], %rd2;\n"
+                                "  ret;\n}\n";
 
 static inline int bench_setup(void **state)
 {
@@ -161,8 +160,8 @@ static inline double seconds(void)
 
 /*
  * Run this program again with one more environment variable ("NAME=value") and the word `what`, for
- * settings that are read once and for faults that a process does not survive. Returns its exit code,
- * or 128 and more for a signal.
+ * settings that are read once and for faults that a process does not survive. Returns its exit
+ * code, or 128 and more for a signal.
  */
 static inline int run_self(const char *variable, const char *what)
 {
@@ -179,14 +178,14 @@ static inline int run_self(const char *variable, const char *what)
 }
 
 /* In the child: a result as an exit code that says which line it was. */
-#define CHILD_WANTS(call, result)                                                                  \
-    do {                                                                                           \
-        CUresult child_result = (call);                                                            \
-        if (child_result != (result)) {                                                            \
-            fprintf(stderr, "%s:%d: %s gives %s, not %s\n", __FILE__, __LINE__, #call,             \
-                    result_name(child_result), result_name(result));                               \
-            return 1;                                                                              \
-        }                                                                                          \
+#define CHILD_WANTS(call, result)                                                      \
+    do {                                                                               \
+        CUresult child_result = (call);                                                \
+        if (child_result != (result)) {                                                \
+            fprintf(stderr, "%s:%d: %s gives %s, not %s\n", __FILE__, __LINE__, #call, \
+                    result_name(child_result), result_name(result));                   \
+            return 1;                                                                  \
+        }                                                                              \
     } while (0)
 
 #endif

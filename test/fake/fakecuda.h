@@ -24,9 +24,9 @@ typedef uint64_t (*fakecuda_kernel_fn)(void *arg, uint64_t start_ns);
 
 /*
  * Put `fn` into `stream` as a kernel called `name`; under capture it becomes a kernel node.
- * `arg` stays with the caller until `release(arg)` is called: after the run when eager, and when the
- * graph and all its executable copies are gone when captured. Errors are those of cuLaunchKernel.
- * Thread-safe as cuLaunchKernel is.
+ * `arg` stays with the caller until `release(arg)` is called: after the run when eager, and when
+ * the graph and all its executable copies are gone when captured. Errors are those of
+ * cuLaunchKernel. Thread-safe as cuLaunchKernel is.
  */
 CUresult fakecuda_launch(CUstream stream, const char *name, fakecuda_kernel_fn fn, void *arg,
                          void (*release)(void *arg));

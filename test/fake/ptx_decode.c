@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One PTX instruction: from text to what the machine runs, or the reason why it is refused. */
-#include "test/fake/ptx.h"
+#include "test/fake/ptx_decode.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define UNKNOWN "instruction not known to the simulator"
-#define MISMATCH "arguments mismatch for instruction"
-
-struct type {
-    int bytes;
-    char kind; /* b u s f p */
-};
-
-/* What the parts behind the first one said. */
-struct parts {
-    struct type types[2];
-    int ntypes;
-    int vector;
-    bool volatile_, ordered, scope, global, param;
-    char operation[24]; /* add, exch, lt, wide, … */
-    int noperations;
-};
 
 static struct type type_of(const char *text)
 {
@@ -81,154 +63,12 @@ static const char *read_parts(const struct ptx_text *text, struct parts *out)
     return NULL;
 }
 
-/* ---- operands ---- */
-
-static bool constant(const char *text, struct type type, uint64_t *out)
-{
-    char *end;
-    if (text[0] == '0' && (text[1] == 'f' || text[1] == 'F')) {
-        *out = strtoull(text + 2, &end, 16);
-        return *end == '\0' && strlen(text) == 10;
-    }
-    if (type.kind == 'f') {
-        float value = strtof(text, &end);
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        *out = bits;
-        return *text != '\0' && *end == '\0' && type.bytes == 4;
-    }
-    *out = strtoull(text, &end, 0);
-    if (*end == 'U') {
-        end++;
-    }
-    return end != text && *end == '\0';
-}
-
-static uint64_t mask_of(int bytes)
-{
-    return bytes >= 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
-}
-
-static bool fits(struct type type, int bytes, char kind, bool wider)
-{
-    if ((type.kind == 'p') != (kind == 'p')) {
-        return false;
-    }
-    if ((type.kind == 'f' && kind == 'i') || (kind == 'f' && (type.kind == 'u' || type.kind == 's'))) {
-        return false;
-    }
-    /* Registers of 8 bits don't exist: such types use wider ones. */
-    return bytes == type.bytes || ((wider || type.bytes == 1) && bytes > type.bytes);
-}
-
-/* A register to write; loads and conversions may write a wider one. */
-static const char *destination(struct ptx_scope *scope, const char *name, struct type type,
-                               bool wider, int16_t *out)
-{
-    int bytes;
-    char kind;
-    int slot = ptx_register(scope, name, &bytes, &kind);
-    if (slot < 0) {
-        return "register not declared";
-    }
-    *out = (int16_t)slot;
-    return fits(type, bytes, kind, wider) ? NULL : MISMATCH;
-}
-
-/* A register or a constant to read. */
-static const char *source(struct ptx_scope *scope, const char *name, struct type type, bool wider,
-                          int16_t *out)
-{
-    uint64_t value;
-    int bytes, slot;
-    char kind;
-    if ((slot = ptx_register(scope, name, &bytes, &kind)) >= 0) {
-        *out = (int16_t)slot;
-        return fits(type, bytes, kind, wider) ? NULL : MISMATCH;
-    }
-    const struct ptx_variable *variable = ptx_variable(scope->module, name);
-    if (variable != NULL && type.bytes == 8) {
-        value = (uint64_t)(uintptr_t)variable->memory;
-    } else if (!constant(name, type, &value)) {
-        return "operand is no register, variable or constant";
-    }
-    slot = ptx_constant(scope, value & mask_of(type.bytes));
-    *out = (int16_t)slot;
-    return slot < 0 ? "too many constants" : NULL;
-}
-
-static const struct type address_type = {8, 'b'};
-
-/* [reg], [reg+n], [variable+n], [parameter+n] */
-static const char *address(struct ptx_scope *scope, const char *text, bool param,
-                           struct ptx_insn *out)
-{
-    char name[160];
-    size_t length = strlen(text);
-    if (length < 3 || text[0] != '[' || text[length - 1] != ']') {
-        return "address in brackets expected";
-    }
-    memcpy(name, text + 1, length - 2);
-    name[length - 2] = '\0';
-    char *offset = strpbrk(name + 1, "+-");
-    if (offset != NULL) {
-        char *end;
-        long value = strtol(*offset == '+' ? offset + 1 : offset, &end, 0);
-        if (*end != '\0') {
-            return "offset expected";
-        }
-        *offset = '\0';
-        out->offset = (int32_t)value;
-    }
-    if (!param) {
-        return source(scope, name, address_type, false, &out->s[0]);
-    }
-    for (uint32_t i = 0; i < scope->kernel->nparams; i++) {
-        const struct ptx_param *known = &scope->kernel->params[i];
-        if (strcmp(known->name, name) == 0) {
-            uint32_t end = (uint32_t)out->offset + (uint32_t)out->bytes * out->n;
-            out->offset += (int32_t)known->offset;
-            return end <= known->bytes ? NULL : "load behind the end of a parameter";
-        }
-    }
-    return "parameter not declared";
-}
-
-/* "{a,b}" or "a": each through `one`. */
-static const char *vector(struct ptx_scope *scope, const char *text, struct type type, bool write,
-                          int expected, int16_t *out)
-{
-    char copy[160], *rest = copy, *item;
-    int n = 0;
-    if (text[0] != '{') {
-        if (expected != 1) {
-            return "vector expected";
-        }
-        return write ? destination(scope, text, type, true, out)
-                     : source(scope, text, type, true, out);
-    }
-    strcpy(copy, text + 1);
-    copy[strcspn(copy, "}")] = '\0';
-    while ((item = strsep(&rest, ",")) != NULL) {
-        if (n == expected) {
-            return "vector too long";
-        }
-        const char *reason = write ? destination(scope, item, type, true, &out[n])
-                                   : source(scope, item, type, true, &out[n]);
-        if (reason != NULL) {
-            return reason;
-        }
-        n++;
-    }
-    return n == expected ? NULL : "vector too short";
-}
-
-#define CHECK(expression)                                                                          \
-    do {                                                                                           \
-        const char *check_reason = (expression);                                                   \
-        if (check_reason != NULL) {                                                                \
-            return check_reason;                                                                   \
-        }                                                                                          \
+#define CHECK(expression)                        \
+    do {                                         \
+        const char *check_reason = (expression); \
+        if (check_reason != NULL) {              \
+            return check_reason;                 \
+        }                                        \
     } while (0)
 
 static const char *needs(const struct ptx_scope *scope, int target, int version)
@@ -260,7 +100,7 @@ static const char *memory_rules(const struct ptx_scope *scope, const struct part
 /* What loads and conversions write fills the register, which may be wider than the type. */
 static const char *mask_of_register(const struct ptx_scope *scope, struct ptx_insn *out)
 {
-    out->mask = mask_of(ptx_register_bytes(scope, out->d[0]));
+    out->mask = ptx_mask(ptx_register_bytes(scope, out->d[0]));
     return NULL;
 }
 
@@ -287,8 +127,8 @@ static const char *load_store(struct ptx_scope *scope, const struct ptx_text *te
     if (store && out->n == 2 && out->bytes == 8) {
         out->op = I_ST_16;
     }
-    CHECK(address(scope, text->operands[store ? 0 : 1], parts->param, out));
-    CHECK(vector(scope, text->operands[store ? 1 : 0], type, !store, out->n, out->d));
+    CHECK(ptx_address(scope, text->operands[store ? 0 : 1], parts->param, out));
+    CHECK(ptx_vector(scope, text->operands[store ? 1 : 0], type, !store, out->n, out->d));
     return store ? NULL : mask_of_register(scope, out);
 }
 
@@ -332,22 +172,23 @@ static const char *atomic(struct ptx_scope *scope, const struct ptx_text *text,
     }
     out->bytes = (uint8_t)type.bytes;
     out->is_signed = type.kind == 's';
-    out->mask = mask_of(type.bytes);
+    out->mask = ptx_mask(type.bytes);
     out->n = 1;
     out->d[0] = -1;
     if (!red) {
-        CHECK(destination(scope, text->operands[0], type, false, &out->d[0]));
+        CHECK(ptx_destination(scope, text->operands[0], type, false, &out->d[0]));
     }
-    CHECK(address(scope, text->operands[!red], false, out));
-    CHECK(source(scope, text->operands[1 + !red], type, false, &out->s[1]));
-    return cas ? source(scope, text->operands[3], type, false, &out->s[2]) : NULL;
+    CHECK(ptx_address(scope, text->operands[!red], false, out));
+    CHECK(ptx_source(scope, text->operands[1 + !red], type, false, &out->s[1]));
+    return cas ? ptx_source(scope, text->operands[3], type, false, &out->s[2]) : NULL;
 }
 
 static int special(const char *name)
 {
-    static const char *const names[] = {"%tid.x",  "%tid.y",  "%tid.z",  "%ntid.x",   "%ntid.y",
-                                        "%ntid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x",
-                                        "%nctaid.y", "%nctaid.z", "%laneid", "%warpid", "%smid"};
+    static const char *const names[] = {"%tid.x",   "%tid.y",    "%tid.z",    "%ntid.x",
+                                        "%ntid.y",  "%ntid.z",   "%ctaid.x",  "%ctaid.y",
+                                        "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z",
+                                        "%laneid",  "%warpid",   "%smid"};
     for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
         if (strcmp(names[i], name) == 0) {
             return i;
@@ -366,7 +207,7 @@ static const char *move(struct ptx_scope *scope, const struct ptx_text *text,
     struct type type = parts->types[0];
     const char *to = text->operands[0], *from = text->operands[1];
     struct type part = {type.bytes / 2, 'b'};
-    out->mask = mask_of(type.bytes);
+    out->mask = ptx_mask(type.bytes);
     if (from[0] == '{' || to[0] == '{') {
         if (type.kind != 'b' || type.bytes < 4) {
             return MISMATCH;
@@ -375,13 +216,13 @@ static const char *move(struct ptx_scope *scope, const struct ptx_text *text,
         out->bytes = (uint8_t)part.bytes;
         out->n = 2;
         if (out->op == I_PACK) {
-            CHECK(destination(scope, to, type, false, &out->d[0]));
-            return vector(scope, from, part, false, 2, out->s);
+            CHECK(ptx_destination(scope, to, type, false, &out->d[0]));
+            return ptx_vector(scope, from, part, false, 2, out->s);
         }
-        CHECK(source(scope, from, type, false, &out->s[0]));
-        return vector(scope, to, part, true, 2, out->d);
+        CHECK(ptx_source(scope, from, type, false, &out->s[0]));
+        return ptx_vector(scope, to, part, true, 2, out->d);
     }
-    CHECK(destination(scope, to, type, false, &out->d[0]));
+    CHECK(ptx_destination(scope, to, type, false, &out->d[0]));
     bool timer = strncmp(from, "%globaltimer", 12) == 0;
     if (timer || strncmp(from, "%clock", 6) == 0) {
         bool high = strstr(from, "_hi") != NULL;
@@ -397,7 +238,7 @@ static const char *move(struct ptx_scope *scope, const struct ptx_text *text,
     }
     out->offset = 0;
     out->op = I_MOV;
-    return source(scope, from, type, false, &out->s[0]);
+    return ptx_source(scope, from, type, false, &out->s[0]);
 }
 
 static const struct {
@@ -405,16 +246,16 @@ static const struct {
     enum ptx_op op, float_op;
     int nsources;
 } arithmetic[] = {
-    {"add", NULL, I_ADD, I_FADD, 2},        {"sub", NULL, I_SUB, I_FSUB, 2},
-    {"mul", "lo", I_MUL_LO, I_NOTHING, 2},  {"mul", "hi", I_MUL_HI, I_NOTHING, 2},
+    {"add", NULL, I_ADD, I_FADD, 2},           {"sub", NULL, I_SUB, I_FSUB, 2},
+    {"mul", "lo", I_MUL_LO, I_NOTHING, 2},     {"mul", "hi", I_MUL_HI, I_NOTHING, 2},
     {"mul", "wide", I_MUL_WIDE, I_NOTHING, 2}, {"mul", NULL, I_NOTHING, I_FMUL, 2},
-    {"mad", "lo", I_MAD_LO, I_NOTHING, 3},  {"mad", "wide", I_MAD_WIDE, I_NOTHING, 3},
-    {"fma", NULL, I_NOTHING, I_FFMA, 3},    {"and", NULL, I_AND, I_NOTHING, 2},
-    {"or", NULL, I_OR, I_NOTHING, 2},       {"xor", NULL, I_XOR, I_NOTHING, 2},
-    {"not", NULL, I_NOT, I_NOTHING, 1},     {"neg", NULL, I_NEG, I_FNEG, 1},
-    {"abs", NULL, I_ABS, I_NOTHING, 1},     {"shl", NULL, I_SHL, I_NOTHING, 2},
-    {"shr", NULL, I_SHR, I_NOTHING, 2},     {"min", NULL, I_MIN, I_NOTHING, 2},
-    {"max", NULL, I_MAX, I_NOTHING, 2},     {"rem", NULL, I_REM, I_NOTHING, 2},
+    {"mad", "lo", I_MAD_LO, I_NOTHING, 3},     {"mad", "wide", I_MAD_WIDE, I_NOTHING, 3},
+    {"fma", NULL, I_NOTHING, I_FFMA, 3},       {"and", NULL, I_AND, I_NOTHING, 2},
+    {"or", NULL, I_OR, I_NOTHING, 2},          {"xor", NULL, I_XOR, I_NOTHING, 2},
+    {"not", NULL, I_NOT, I_NOTHING, 1},        {"neg", NULL, I_NEG, I_FNEG, 1},
+    {"abs", NULL, I_ABS, I_NOTHING, 1},        {"shl", NULL, I_SHL, I_NOTHING, 2},
+    {"shr", NULL, I_SHR, I_NOTHING, 2},        {"min", NULL, I_MIN, I_NOTHING, 2},
+    {"max", NULL, I_MAX, I_NOTHING, 2},        {"rem", NULL, I_REM, I_NOTHING, 2},
     {"div", NULL, I_DIV, I_NOTHING, 2},
 };
 
@@ -429,9 +270,9 @@ static const char *compute(struct ptx_scope *scope, const struct ptx_text *text,
     for (size_t i = 0; i < sizeof arithmetic / sizeof arithmetic[0]; i++) {
         const char *operation = arithmetic[i].operation;
         if (strcmp(arithmetic[i].name, text->parts[0]) == 0 &&
-            (operation == NULL ? parts->noperations == 0
-                               : parts->noperations == 1 &&
-                                     strcmp(operation, parts->operation) == 0)) {
+            (operation == NULL
+                 ? parts->noperations == 0
+                 : parts->noperations == 1 && strcmp(operation, parts->operation) == 0)) {
             out->op = (uint8_t)(type.kind == 'f' ? arithmetic[i].float_op : arithmetic[i].op);
             nsources = arithmetic[i].nsources;
         }
@@ -439,8 +280,8 @@ static const char *compute(struct ptx_scope *scope, const struct ptx_text *text,
     bool logical = (out->op >= I_AND && out->op <= I_NOT) || out->op == I_SHL;
     bool integer = type.kind == 'u' || type.kind == 's';
     if (out->op == I_NOTHING || (type.kind == 'f' && type.bytes != 4) ||
-        (logical ? type.kind != 'b' && type.kind != 'p' : type.kind != 'f' && !integer &&
-                                                              out->op != I_SHR) ||
+        (logical ? type.kind != 'b' && type.kind != 'p'
+                 : type.kind != 'f' && !integer && out->op != I_SHR) ||
         type.bytes == 1) {
         if (!(type.kind == 'p' && logical && out->op != I_SHL)) {
             return UNKNOWN;
@@ -454,12 +295,12 @@ static const char *compute(struct ptx_scope *scope, const struct ptx_text *text,
     }
     out->bytes = (uint8_t)type.bytes;
     out->is_signed = type.kind == 's';
-    out->mask = type.kind == 'p' ? 1 : mask_of(result.bytes);
-    CHECK(destination(scope, text->operands[0], result, false, &out->d[0]));
+    out->mask = type.kind == 'p' ? 1 : ptx_mask(result.bytes);
+    CHECK(ptx_destination(scope, text->operands[0], result, false, &out->d[0]));
     for (int i = 0; i < nsources; i++) {
         bool amount = i == 1 && (out->op == I_SHL || out->op == I_SHR);
         struct type wanted = amount ? (struct type){4, 'u'} : i == 2 ? result : type;
-        CHECK(source(scope, text->operands[i + 1], wanted, false, &out->s[i]));
+        CHECK(ptx_source(scope, text->operands[i + 1], wanted, false, &out->s[i]));
     }
     return NULL;
 }
@@ -477,9 +318,9 @@ static const char *convert(struct ptx_scope *scope, const struct ptx_text *text,
     out->is_signed = parts->types[0].kind == 's';
     out->from_bytes = (uint8_t)parts->types[1].bytes;
     out->from_signed = parts->types[1].kind == 's';
-    CHECK(destination(scope, text->operands[0], parts->types[0], true, &out->d[0]));
+    CHECK(ptx_destination(scope, text->operands[0], parts->types[0], true, &out->d[0]));
     CHECK(mask_of_register(scope, out));
-    return source(scope, text->operands[1], parts->types[1], true, &out->s[0]);
+    return ptx_source(scope, text->operands[1], parts->types[1], true, &out->s[0]);
 }
 
 static const char *compare(struct ptx_scope *scope, const struct ptx_text *text,
@@ -498,17 +339,18 @@ static const char *compare(struct ptx_scope *scope, const struct ptx_text *text,
         }
     }
     struct type type = parts->types[0];
-    if (found < 0 || parts->ntypes != 1 || type.bytes < 2 || (type.kind == 'f' && type.bytes != 4) ||
-        (found >= 6 && type.kind != 'u') || (type.kind == 'b' && found > 1)) {
+    if (found < 0 || parts->ntypes != 1 || type.bytes < 2 ||
+        (type.kind == 'f' && type.bytes != 4) || (found >= 6 && type.kind != 'u') ||
+        (type.kind == 'b' && found > 1)) {
         return UNKNOWN;
     }
     out->op = type.kind == 'f' ? I_FSETP : I_SETP;
     out->compare = (uint8_t)names[found].compare;
     out->bytes = (uint8_t)type.bytes;
     out->is_signed = type.kind == 's';
-    CHECK(destination(scope, text->operands[0], (struct type){1, 'p'}, false, &out->d[0]));
-    CHECK(source(scope, text->operands[1], type, false, &out->s[0]));
-    return source(scope, text->operands[2], type, false, &out->s[1]);
+    CHECK(ptx_destination(scope, text->operands[0], (struct type){1, 'p'}, false, &out->d[0]));
+    CHECK(ptx_source(scope, text->operands[1], type, false, &out->s[0]));
+    return ptx_source(scope, text->operands[2], type, false, &out->s[1]);
 }
 
 static const char *select_one(struct ptx_scope *scope, const struct ptx_text *text,
@@ -519,10 +361,10 @@ static const char *select_one(struct ptx_scope *scope, const struct ptx_text *te
         return UNKNOWN;
     }
     out->op = I_SELP;
-    CHECK(destination(scope, text->operands[0], parts->types[0], false, &out->d[0]));
-    CHECK(source(scope, text->operands[1], parts->types[0], false, &out->s[0]));
-    CHECK(source(scope, text->operands[2], parts->types[0], false, &out->s[1]));
-    return source(scope, text->operands[3], (struct type){1, 'p'}, false, &out->s[2]);
+    CHECK(ptx_destination(scope, text->operands[0], parts->types[0], false, &out->d[0]));
+    CHECK(ptx_source(scope, text->operands[1], parts->types[0], false, &out->s[0]));
+    CHECK(ptx_source(scope, text->operands[2], parts->types[0], false, &out->s[1]));
+    return ptx_source(scope, text->operands[3], (struct type){1, 'p'}, false, &out->s[2]);
 }
 
 static const char *control(struct ptx_scope *scope, const struct ptx_text *text,
@@ -537,11 +379,11 @@ static const char *control(struct ptx_scope *scope, const struct ptx_text *text,
         CHECK(needs(scope, 70, 63));
         CHECK(count(text, 1));
         out->op = I_NANOSLEEP;
-        return source(scope, text->operands[0], (struct type){4, 'u'}, false, &out->s[0]);
+        return ptx_source(scope, text->operands[0], (struct type){4, 'u'}, false, &out->s[0]);
     }
     if (strncmp(name, "prefetch", 8) == 0) {
         out->op = I_NOTHING;
-        return address(scope, text->operands[0], false, out);
+        return ptx_address(scope, text->operands[0], false, out);
     }
     if (!is_one_of(name, "ret exit trap membar fence griddepcontrol")) {
         return UNKNOWN;
@@ -582,8 +424,8 @@ static const char *convert_address(struct ptx_scope *scope, const struct ptx_tex
     }
     out->op = I_MOV;
     out->mask = UINT64_MAX;
-    CHECK(destination(scope, text->operands[0], address_type, false, &out->d[0]));
-    return source(scope, text->operands[1], address_type, false, &out->s[0]);
+    CHECK(ptx_destination(scope, text->operands[0], ptx_address_type, false, &out->d[0]));
+    return ptx_source(scope, text->operands[1], ptx_address_type, false, &out->s[0]);
 }
 
 const char *ptx_decode(struct ptx_scope *scope, const struct ptx_text *text, struct ptx_insn *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PTX text: directives, declarations, labels; splits instructions for ptx_decode.c. */
-#include "test/fake/ptx.h"
+#include "test/fake/ptx_parts.h"
 
 #include <ctype.h>
 #include <setjmp.h>
@@ -9,28 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWEST_PTX = 90, MAX_REGISTERS = 16384, MAX_LABELS = 256 };
-
-struct ptx_module {
-    struct ptx_kernel *kernels;
-    size_t nkernels;
-    struct ptx_variable *variables;
-    size_t nvariables;
-    int version, target;
-};
-
-/* One declaration: a register, or `count` numbered ones. */
-struct name {
-    char text[64];
-    int count; /* 0: exactly this name */
-    int slot, bytes;
-    char kind;
-};
-
-struct ptx_names {
-    struct name *list;
-    size_t n;
-};
+enum { NEWEST_PTX = 90, MAX_LABELS = 256 };
 
 struct label {
     char text[64];
@@ -171,94 +150,25 @@ static void skip_line(struct parser *p)
     }
 }
 
-/* Bytes of a type's name without its dot; 0 if it is none. kind as in ptx_register. */
-static int type_bytes(const char *type, char *kind)
-{
-    if (strcmp(type, "pred") == 0) {
-        *kind = 'p';
-        return 1;
-    }
-    if (strchr("busf", type[0]) == NULL || type[0] == '\0') {
-        return 0;
-    }
-    *kind = type[0] == 'f' ? 'f' : type[0] == 'b' ? 'b' : 'i';
-    int bits = atoi(type + 1);
-    return bits == 8 || bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 0;
-}
-
 /* ---- registers ---- */
-
-int ptx_register(struct ptx_scope *scope, const char *name, int *bytes, char *kind)
-{
-    size_t length = strlen(name), stem = length;
-    while (stem > 0 && isdigit((unsigned char)name[stem - 1])) {
-        stem--;
-    }
-    for (size_t i = 0; i < scope->names->n; i++) {
-        const struct name *known = &scope->names->list[i];
-        int number = 0;
-        if (known->count == 0 ? strcmp(known->text, name) != 0
-                              : stem == length || strncmp(known->text, name, stem) != 0 ||
-                                    known->text[stem] != '\0' ||
-                                    (number = atoi(name + stem)) >= known->count) {
-            continue;
-        }
-        *bytes = known->bytes;
-        *kind = known->kind;
-        return known->slot + number;
-    }
-    return -1;
-}
-
-int ptx_register_bytes(const struct ptx_scope *scope, int slot)
-{
-    for (size_t i = 0; i < scope->names->n; i++) {
-        const struct name *known = &scope->names->list[i];
-        if (slot >= known->slot && slot < known->slot + (known->count > 0 ? known->count : 1)) {
-            return known->bytes;
-        }
-    }
-    return 8;
-}
-
-static int more_slots(struct ptx_kernel *kernel, int n)
-{
-    int slot = (int)kernel->nregisters;
-    if (n < 0 || slot + n > MAX_REGISTERS) {
-        return -1;
-    }
-    kernel->nregisters += (uint32_t)n;
-    kernel->registers = sim_grow(kernel->registers, kernel->nregisters + 1, sizeof(uint64_t));
-    memset(kernel->registers + slot, 0, (size_t)n * sizeof(uint64_t));
-    return slot;
-}
-
-int ptx_constant(struct ptx_scope *scope, uint64_t value)
-{
-    int slot = more_slots(scope->kernel, 1);
-    if (slot >= 0) {
-        scope->kernel->registers[slot] = value;
-    }
-    return slot;
-}
 
 static void declare_registers(struct parser *p)
 {
     char type[64];
     char kind = 'b';
     word(p, type, sizeof type);
-    int bytes = type_bytes(type + (type[0] == '.'), &kind);
+    int bytes = ptx_type_bytes(type + (type[0] == '.'), &kind);
     if (bytes == 0) {
         BAD(p, "unknown type of register");
     }
     do {
-        struct name name = {.bytes = bytes, .kind = kind};
+        struct ptx_name name = {.bytes = bytes, .kind = kind};
         word(p, name.text, sizeof name.text);
         if (take(p, '<')) {
             name.count = (int)whole(p);
             expect(p, '>');
         }
-        name.slot = more_slots(p->scope.kernel, name.count > 0 ? name.count : 1);
+        name.slot = ptx_slots(p->scope.kernel, name.count > 0 ? name.count : 1);
         if (name.slot < 0) {
             BAD(p, "too many registers");
         }
@@ -430,8 +340,8 @@ static void parameter(struct parser *p)
             align = (uint32_t)whole(p);
         } else if (text[0] != '.') {
             break;
-        } else if (type_bytes(text + 1, &kind) > 0 && bytes == 0) {
-            bytes = (uint32_t)type_bytes(text + 1, &kind);
+        } else if (ptx_type_bytes(text + 1, &kind) > 0 && bytes == 0) {
+            bytes = (uint32_t)ptx_type_bytes(text + 1, &kind);
         }
     }
     if (bytes == 0 || strlen(text) >= sizeof param->name) {
@@ -517,7 +427,7 @@ static void variable(struct parser *p)
         } else if (text[0] != '.') {
             break;
         } else if (bytes == 0) {
-            bytes = (size_t)type_bytes(text + 1, &kind);
+            bytes = (size_t)ptx_type_bytes(text + 1, &kind);
         }
     }
     struct ptx_variable variable = {0};
@@ -560,8 +470,9 @@ static void target(struct parser *p)
             char last = text[strlen(text) - 1];
             /* sm_90a is for exactly this architecture. */
             if (p->module->target > p->sm || (last == 'a' && p->module->target != p->sm)) {
-                refuse(p, CUDA_ERROR_INVALID_PTX, "SM version specified by .target is higher than "
-                                                  "default SM version assumed");
+                refuse(p, CUDA_ERROR_INVALID_PTX,
+                       "SM version specified by .target is higher than "
+                       "default SM version assumed");
             }
         }
     } while (take(p, ','));
@@ -642,44 +553,4 @@ CUresult ptx_load(const char *text, int sm, struct ptx_module **out, char *log, 
     free(p->names.list);
     free(p);
     return result;
-}
-
-void ptx_unload(struct ptx_module *module)
-{
-    for (size_t i = 0; i < module->nkernels; i++) {
-        free(module->kernels[i].code);
-        free(module->kernels[i].registers);
-    }
-    for (size_t i = 0; i < module->nvariables; i++) {
-        free(module->variables[i].memory);
-    }
-    free(module->kernels);
-    free(module->variables);
-    free(module);
-}
-
-const struct ptx_kernel *ptx_kernel(const struct ptx_module *module, const char *name)
-{
-    for (size_t i = 0; i < module->nkernels; i++) {
-        if (strcmp(module->kernels[i].name, name) == 0) {
-            return &module->kernels[i];
-        }
-    }
-    return NULL;
-}
-
-const struct ptx_variable *ptx_variable(const struct ptx_module *module, const char *name)
-{
-    for (size_t i = 0; i < module->nvariables; i++) {
-        if (strcmp(module->variables[i].name, name) == 0) {
-            return &module->variables[i];
-        }
-    }
-    return NULL;
-}
-
-size_t ptx_variables(const struct ptx_module *module, const struct ptx_variable **out)
-{
-    *out = module->variables;
-    return module->nvariables;
 }

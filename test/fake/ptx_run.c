@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a decoded kernel, one thread of the grid after the other.
- *
- * Memory is shared with host threads, other workers and other processes, so each access is one
- * machine access: atomic loads and stores of the type's size, and 16 bytes at once for the vector
- * store of two 64-bit values, which a GPU also does in one piece.
  */
-#include "test/fake/ptx.h"
+#include "test/fake/ptx_parts.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef uint64_t pair __attribute__((vector_size(16), may_alias));
 
 struct machine {
     uint64_t *r;
@@ -23,31 +17,6 @@ struct machine {
     unsigned tid[3], ctaid[3];
     const struct ptx_launch *launch;
 };
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
-#endif
-
-/* The thread sanitizer doesn't know fences: it gets an exchange, which orders as much on x86. */
-static void fence(void)
-{
-#ifdef UNDER_TSAN
-    static uint32_t nothing;
-    __atomic_fetch_add(&nothing, 0, __ATOMIC_SEQ_CST);
-#else
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
-
-static int64_t extend(uint64_t value, unsigned bytes)
-{
-    unsigned shift = 64 - 8 * bytes;
-    return (int64_t)(value << shift) >> shift;
-}
 
 static float as_float(uint64_t bits)
 {
@@ -66,9 +35,9 @@ static uint64_t as_bits(float value)
 
 /*
  * Looking at the clock takes time, so that a loop until some time ends. The longer the kernel has
- * run, the longer a look takes (a thousandth of it), so that a wait of seconds is simulated quickly.
- * Not so in a loop that also looks at memory: a time limit there is meant for whoever writes to that
- * memory, who lives in the host's time.
+ * run, the longer a look takes (a thousandth of it), so that a wait of seconds is simulated
+ * quickly. Not so in a loop that also looks at memory: a time limit there is meant for whoever
+ * writes to that memory, who lives in the host's time.
  */
 static uint64_t look_at_clock(struct machine *m)
 {
@@ -105,88 +74,6 @@ static uint64_t special(const struct machine *m, int which)
         return l->grid[which % 3];
     default:
         return which == 12 ? linear % 32 : which == 13 ? linear / 32 : 0;
-    }
-}
-
-static uint64_t load(uint64_t address, unsigned bytes)
-{
-    switch (bytes) {
-    case 1:
-        return __atomic_load_n((uint8_t *)(uintptr_t)address, __ATOMIC_ACQUIRE);
-    case 2:
-        return __atomic_load_n((uint16_t *)(uintptr_t)address, __ATOMIC_ACQUIRE);
-    case 4:
-        return __atomic_load_n((uint32_t *)(uintptr_t)address, __ATOMIC_ACQUIRE);
-    default:
-        return __atomic_load_n((uint64_t *)(uintptr_t)address, __ATOMIC_ACQUIRE);
-    }
-}
-
-static void store(uint64_t address, unsigned bytes, uint64_t value)
-{
-    switch (bytes) {
-    case 1:
-        __atomic_store_n((uint8_t *)(uintptr_t)address, (uint8_t)value, __ATOMIC_RELEASE);
-        break;
-    case 2:
-        __atomic_store_n((uint16_t *)(uintptr_t)address, (uint16_t)value, __ATOMIC_RELEASE);
-        break;
-    case 4:
-        __atomic_store_n((uint32_t *)(uintptr_t)address, (uint32_t)value, __ATOMIC_RELEASE);
-        break;
-    default:
-        __atomic_store_n((uint64_t *)(uintptr_t)address, value, __ATOMIC_RELEASE);
-        break;
-    }
-}
-
-static uint64_t combine(const struct ptx_insn *i, uint64_t old, uint64_t value)
-{
-    bool less = i->is_signed ? extend(value, i->bytes) < extend(old, i->bytes) : value < old;
-    switch (i->op) {
-    case I_ADD_MEM:
-        return (old + value) & i->mask;
-    case I_EXCH_MEM:
-        return value;
-    case I_MAX_MEM:
-        return less ? old : value;
-    case I_MIN_MEM:
-        return less ? value : old;
-    case I_AND_MEM:
-        return old & value;
-    case I_OR_MEM:
-        return old | value;
-    default:
-        return old ^ value;
-    }
-}
-
-static uint64_t change(const struct ptx_insn *i, const uint64_t *r, uint64_t address)
-{
-    uint64_t old = load(address, i->bytes), new_value;
-    for (;;) {
-        if (i->op == I_CAS_MEM) {
-            if (old != r[i->s[1]]) {
-                return old;
-            }
-            new_value = r[i->s[2]];
-        } else {
-            new_value = combine(i, old, r[i->s[1]]);
-        }
-        bool done;
-        if (i->bytes == 4) {
-            uint32_t expected = (uint32_t)old;
-            done = __atomic_compare_exchange_n((uint32_t *)(uintptr_t)address, &expected,
-                                               (uint32_t)new_value, false, __ATOMIC_SEQ_CST,
-                                               __ATOMIC_SEQ_CST);
-            old = done ? old : expected;
-        } else {
-            done = __atomic_compare_exchange_n((uint64_t *)(uintptr_t)address, &old, new_value,
-                                               false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-        }
-        if (done) {
-            return old;
-        }
     }
 }
 
@@ -238,7 +125,7 @@ static uint64_t divide(const struct ptx_insn *i, uint64_t a, uint64_t b)
     if (!i->is_signed) {
         return rem ? a % b : a / b;
     }
-    int64_t x = extend(a, i->bytes), y = extend(b, i->bytes);
+    int64_t x = ptx_extend(a, i->bytes), y = ptx_extend(b, i->bytes);
     if (y == -1) {
         return rem ? 0 : (uint64_t)0 - (uint64_t)x;
     }
@@ -252,7 +139,7 @@ static uint64_t shift(const struct ptx_insn *i, uint64_t a, uint64_t by)
         return by >= bits ? 0 : a << by;
     }
     if (i->is_signed) {
-        return (uint64_t)(extend(a, i->bytes) >> (by >= bits ? bits - 1 : by));
+        return (uint64_t)(ptx_extend(a, i->bytes) >> (by >= bits ? bits - 1 : by));
     }
     return by >= bits ? 0 : a >> by;
 }
@@ -261,57 +148,20 @@ static uint64_t high_half(const struct ptx_insn *i, uint64_t a, uint64_t b)
 {
     unsigned bits = 8u * i->bytes;
     if (i->is_signed) {
-        return (uint64_t)(((__int128)extend(a, i->bytes) * extend(b, i->bytes)) >> bits);
+        return (uint64_t)(((__int128)ptx_extend(a, i->bytes) * ptx_extend(b, i->bytes)) >> bits);
     }
     return (uint64_t)(((unsigned __int128)a * b) >> bits);
 }
 
 static uint64_t wide_product(const struct ptx_insn *i, uint64_t a, uint64_t b)
 {
-    return i->is_signed ? (uint64_t)(extend(a, i->bytes) * extend(b, i->bytes)) : a * b;
+    return i->is_signed ? (uint64_t)(ptx_extend(a, i->bytes) * ptx_extend(b, i->bytes)) : a * b;
 }
 
 static uint64_t smaller(const struct ptx_insn *i, uint64_t a, uint64_t b, bool larger)
 {
-    bool less = i->is_signed ? extend(a, i->bytes) < extend(b, i->bytes) : a < b;
+    bool less = i->is_signed ? ptx_extend(a, i->bytes) < ptx_extend(b, i->bytes) : a < b;
     return less != larger ? a : b;
-}
-
-static CUresult access_memory(struct machine *m, const struct ptx_insn *i)
-{
-    uint64_t address = m->r[i->s[0]] + (uint64_t)(int64_t)i->offset;
-    unsigned bytes = (unsigned)i->bytes * i->n;
-    if (__builtin_expect(!region_allows(m->launch->memory, address, bytes), 0)) {
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    }
-    if (__builtin_expect(address % bytes != 0, 0)) {
-        return CUDA_ERROR_MISALIGNED_ADDRESS;
-    }
-    m->loads++;
-    switch (i->op) {
-    case I_LD:
-        for (unsigned k = 0; k < i->n; k++) {
-            uint64_t value = load(address + k * i->bytes, i->bytes);
-            m->r[i->d[k]] = (i->is_signed ? (uint64_t)extend(value, i->bytes) : value) & i->mask;
-        }
-        break;
-    case I_ST:
-        for (unsigned k = 0; k < i->n; k++) {
-            store(address + k * i->bytes, i->bytes, m->r[i->d[k]]);
-        }
-        break;
-    case I_ST_16:
-        fence();
-        *(volatile pair *)(uintptr_t)address = (pair){m->r[i->d[0]], m->r[i->d[1]]};
-        break;
-    default: {
-        uint64_t old = change(i, m->r, address);
-        if (i->d[0] >= 0) {
-            m->r[i->d[0]] = old;
-        }
-    }
-    }
-    return CUDA_SUCCESS;
 }
 
 static void load_param(struct machine *m, const struct ptx_insn *i)
@@ -319,15 +169,15 @@ static void load_param(struct machine *m, const struct ptx_insn *i)
     for (unsigned k = 0; k < i->n; k++) {
         uint64_t value = 0;
         memcpy(&value, m->launch->params + i->offset + k * i->bytes, i->bytes);
-        m->r[i->d[k]] = (i->is_signed ? (uint64_t)extend(value, i->bytes) : value) & i->mask;
+        m->r[i->d[k]] = (i->is_signed ? (uint64_t)ptx_extend(value, i->bytes) : value) & i->mask;
     }
 }
 
 static uint64_t convert(const struct ptx_insn *i, uint64_t value)
 {
-    value = i->from_signed ? (uint64_t)extend(value, i->from_bytes)
+    value = i->from_signed ? (uint64_t)ptx_extend(value, i->from_bytes)
                            : value & (UINT64_MAX >> (64 - 8 * i->from_bytes));
-    return i->is_signed ? (uint64_t)extend(value, i->bytes)
+    return i->is_signed ? (uint64_t)ptx_extend(value, i->bytes)
                         : value & (UINT64_MAX >> (64 - 8 * i->bytes));
 }
 
@@ -355,7 +205,8 @@ static CUresult run_thread(struct machine *m, const struct ptx_kernel *kernel)
         case I_AND_MEM:
         case I_OR_MEM:
         case I_XOR_MEM:
-            TRY(access_memory(m, i));
+            m->loads++;
+            TRY(ptx_access(i, r, m->launch->memory));
             break;
         case I_MOV:
             r[i->d[0]] = r[i->s[0]] & i->mask;
@@ -416,8 +267,9 @@ static CUresult run_thread(struct machine *m, const struct ptx_kernel *kernel)
             r[i->d[0]] = ((uint64_t)0 - r[i->s[0]]) & i->mask;
             break;
         case I_ABS:
-            r[i->d[0]] = (extend(r[i->s[0]], i->bytes) < 0 ? (uint64_t)0 - r[i->s[0]] : r[i->s[0]]) &
-                         i->mask;
+            r[i->d[0]] =
+                (ptx_extend(r[i->s[0]], i->bytes) < 0 ? (uint64_t)0 - r[i->s[0]] : r[i->s[0]]) &
+                i->mask;
             break;
         case I_SHL:
         case I_SHR:
@@ -455,7 +307,7 @@ static CUresult run_thread(struct machine *m, const struct ptx_kernel *kernel)
             break;
         case I_SETP: {
             uint64_t a = r[i->s[0]], b = r[i->s[1]];
-            int64_t x = extend(a, i->bytes), y = extend(b, i->bytes);
+            int64_t x = ptx_extend(a, i->bytes), y = ptx_extend(b, i->bytes);
             bool less = i->is_signed ? x < y : a < b;
             r[i->d[0]] = compare(i->compare, a == b ? 0 : less ? -1 : 1);
             break;
@@ -473,7 +325,7 @@ static CUresult run_thread(struct machine *m, const struct ptx_kernel *kernel)
             i = code + i->offset - 1;
             break;
         case I_FENCE:
-            fence();
+            ptx_fence();
             break;
         case I_NANOSLEEP:
             m->now_ns += (uint32_t)r[i->s[0]];

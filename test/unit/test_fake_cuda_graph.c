@@ -243,8 +243,8 @@ static void a_wait_node_waits_for_what_was_recorded_before_the_launch(void **sta
     WORKS(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     WORKS(cuGraphCreate(&graph, 0));
     WORKS(cuGraphAddEventWaitNode(&wait, graph, NULL, 0, event));
-    WORKS(cuStreamBeginCaptureToGraph(other, graph, &wait, NULL, 1,
-                                      CU_STREAM_CAPTURE_MODE_RELAXED));
+    WORKS(
+        cuStreamBeginCaptureToGraph(other, graph, &wait, NULL, 1, CU_STREAM_CAPTURE_MODE_RELAXED));
     WORKS(launch_count(b, other, 1));
     WORKS(cuStreamEndCapture(other, &graph));
     CUgraphExec exec = make_exec(graph);
@@ -268,11 +268,8 @@ static void child_graphs_host_nodes_and_fills_run_in_their_place(void **state)
     int calls = 0;
     CUgraph graph, child = capture_counts(b, 2);
     CUgraphNode fill, inner, host;
-    CUDA_MEMSET_NODE_PARAMS set = {.dst = b->device_cells,
-                                   .value = 5,
-                                   .elementSize = 1,
-                                   .width = 1,
-                                   .height = 1};
+    CUDA_MEMSET_NODE_PARAMS set = {
+        .dst = b->device_cells, .value = 5, .elementSize = 1, .width = 1, .height = 1};
     CUDA_HOST_NODE_PARAMS call = {count_down, &calls};
     WORKS(cuGraphCreate(&graph, 0));
     WORKS(cuGraphAddMemsetNode(&fill, graph, NULL, 0, &set, b->ctx));

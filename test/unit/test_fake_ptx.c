@@ -126,19 +126,20 @@ static void integers_are_added_multiplied_and_divided(void **state)
     struct bench *b = *state;
     b->cells[0] = 0xfffffff6; /* -10 */
     b->cells[1] = 3;
-    run(b, "ld.global.u32 %r1, [%rd14]; ld.global.u32 %r2, [%rd14+8]; ld.global.u64 %rd2, [%rd14];\n"
-           "add.u32 %r3, %r1, 20; sub.s32 %r4, 5, %r2; mov.b64 %rd1, {%r3, %r4};\n"
-           "st.global.u64 [%rd15], %rd1;\n"
-           "mul.wide.s32 %rd1, %r1, %r2; st.global.u64 [%rd15+8], %rd1;\n"
-           "mul.wide.u32 %rd1, %r1, %r2; st.global.u64 [%rd15+16], %rd1;\n"
-           "div.s32 %r3, %r1, %r2; rem.s32 %r4, %r1, %r2; mov.b64 %rd1, {%r3, %r4};\n"
-           "st.global.u64 [%rd15+24], %rd1;\n"
-           "mad.lo.u32 %r3, %r2, 7, 100; mul.hi.u32 %r4, %r1, 2; mov.b64 %rd1, {%r3, %r4};\n"
-           "st.global.u64 [%rd15+32], %rd1;\n"
-           "mad.wide.u32 %rd1, %r2, 32, %rd2; st.global.u64 [%rd15+40], %rd1;\n"
-           "min.s32 %r3, %r1, %r2; max.s32 %r4, %r1, %r2; mov.b64 %rd1, {%r3, %r4};\n"
-           "st.global.u64 [%rd15+48], %rd1;\n"
-           "mul.lo.u64 %rd1, %rd2, 4294967297; st.global.u64 [%rd15+56], %rd1;");
+    run(b,
+        "ld.global.u32 %r1, [%rd14]; ld.global.u32 %r2, [%rd14+8]; ld.global.u64 %rd2, [%rd14];\n"
+        "add.u32 %r3, %r1, 20; sub.s32 %r4, 5, %r2; mov.b64 %rd1, {%r3, %r4};\n"
+        "st.global.u64 [%rd15], %rd1;\n"
+        "mul.wide.s32 %rd1, %r1, %r2; st.global.u64 [%rd15+8], %rd1;\n"
+        "mul.wide.u32 %rd1, %r1, %r2; st.global.u64 [%rd15+16], %rd1;\n"
+        "div.s32 %r3, %r1, %r2; rem.s32 %r4, %r1, %r2; mov.b64 %rd1, {%r3, %r4};\n"
+        "st.global.u64 [%rd15+24], %rd1;\n"
+        "mad.lo.u32 %r3, %r2, 7, 100; mul.hi.u32 %r4, %r1, 2; mov.b64 %rd1, {%r3, %r4};\n"
+        "st.global.u64 [%rd15+32], %rd1;\n"
+        "mad.wide.u32 %rd1, %r2, 32, %rd2; st.global.u64 [%rd15+40], %rd1;\n"
+        "min.s32 %r3, %r1, %r2; max.s32 %r4, %r1, %r2; mov.b64 %rd1, {%r3, %r4};\n"
+        "st.global.u64 [%rd15+48], %rd1;\n"
+        "mul.lo.u64 %rd1, %rd2, 4294967297; st.global.u64 [%rd15+56], %rd1;");
     assert_true(out(b, 0) == UINT64_C(0x000000020000000a));
     assert_int_equal((int64_t)out(b, 1), -30);
     assert_true(out(b, 2) == UINT64_C(0x2ffffffe2));
@@ -394,9 +395,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(traps_and_bad_addresses_end_the_context),
     };
     if (argc > 1) {
-        return strcmp(argv[1], "trap") == 0 ? broken("trap;", CUDA_ERROR_LAUNCH_FAILED)
-                                            : broken("st.global.u64 [%rd14+4], 1;",
-                                                     CUDA_ERROR_MISALIGNED_ADDRESS);
+        return strcmp(argv[1], "trap") == 0
+                   ? broken("trap;", CUDA_ERROR_LAUNCH_FAILED)
+                   : broken("st.global.u64 [%rd14+4], 1;", CUDA_ERROR_MISALIGNED_ADDRESS);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
