@@ -38,6 +38,8 @@
         (ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank, ncclComm_t *newcomm,       \
          void *config),                                                                            \
         (comm, nranks, id, rank, newcomm, config))                                                 \
+    OWN(CommCount, 20800, (ncclComm_t comm, int *count), (comm, count))                            \
+    OWN(CommUserRank, 20800, (ncclComm_t comm, int *rank), (comm, rank))                           \
     OWN(CommFinalize, 21403, (ncclComm_t comm), (comm))                                            \
     OWN(CommDestroy, 20800, (ncclComm_t comm), (comm))                                             \
     OWN(CommAbort, 20800, (ncclComm_t comm), (comm))                                               \
@@ -144,9 +146,7 @@
     PASS(GetUniqueId, 20800, NULL, (ncclUniqueId *id), (id))                                       \
     PASS(CommGetUniqueId, 22902, comm, (ncclComm_t comm, ncclUniqueId *id), (comm, id))            \
     PASS(CommGetAsyncError, 20800, comm, (ncclComm_t comm, ncclResult_t *error), (comm, error))    \
-    PASS(CommCount, 20800, comm, (ncclComm_t comm, int *count), (comm, count))                     \
     PASS(CommCuDevice, 20800, comm, (ncclComm_t comm, int *device), (comm, device))                \
-    PASS(CommUserRank, 20800, comm, (ncclComm_t comm, int *rank), (comm, rank))                    \
     PASS(CommRegister, 21901, comm,                                                                \
          (ncclComm_t comm, void *buff, size_t size, void **handle), (comm, buff, size, handle))    \
     PASS(CommDeregister, 21901, comm, (ncclComm_t comm, void *handle), (comm, handle))             \

@@ -118,31 +118,49 @@ ncclResult_t own_CommInitRankScalable(struct nccl_lib *lib, ncclComm_t *comm, in
 
 /* ---- one call, many communicators -------------------------------------------------------------- */
 
-/* Make the primary context of an ordinal current, as NCCL's own init of that device would. */
-static bool device_enter(int ordinal)
+/*
+ * The primary context of an ordinal, as NCCL's own init of that device would make it. Held until
+ * the real init is over: a context that nobody holds is destroyed, with all that we put into it.
+ */
+static bool device_hold(int ordinal, CUcontext *ctx)
 {
     const struct driver *d = driver_get();
-    CUcontext ctx;
     CUdevice dev;
 
     return d && d->device_get(&dev, ordinal) == CUDA_SUCCESS &&
-           d->primary_retain(&ctx, dev) == CUDA_SUCCESS && d->ctx_push(ctx) == CUDA_SUCCESS;
+           d->primary_retain(ctx, dev) == CUDA_SUCCESS;
 }
 
-static void device_leave(int ordinal)
+static void device_release(int ordinal)
 {
     const struct driver *d = driver_get();
-    CUcontext ctx;
     CUdevice dev;
 
-    d->ctx_pop(&ctx);
-    if (d->device_get(&dev, ordinal) == CUDA_SUCCESS)
-        d->primary_release(dev); /* NCCL's communicator holds its own reference by now */
+    if (d && d->device_get(&dev, ordinal) == CUDA_SUCCESS)
+        d->primary_release(dev);
 }
+
+static bool enter(CUcontext ctx)
+{
+    return ctx && driver_get()->ctx_push(ctx) == CUDA_SUCCESS;
+}
+
+static void leave(void)
+{
+    CUcontext popped;
+
+    driver_get()->ctx_pop(&popped);
+}
+
+struct init_all {
+    struct birth birth;
+    int ordinal;
+    CUcontext ctx; /* NULL = could not be held */
+};
 
 /* ncclCommInitAll takes no config; the same by its parts does. */
 static ncclResult_t init_all_by_parts(struct nccl_lib *lib, ncclComm_t *comms, int ndev,
-                                      const int *devlist, struct birth *births)
+                                      struct init_all *each)
 {
     CommInitRankConfig_fn init = (CommInitRankConfig_fn)lib_fn(lib, FN_CommInitRankConfig);
     GroupStart_fn start = (GroupStart_fn)lib_fn(lib, FN_GroupStart);
@@ -157,13 +175,12 @@ static ncclResult_t init_all_by_parts(struct nccl_lib *lib, ncclComm_t *comms, i
     if (r != ncclSuccess)
         return r;
     for (int i = 0; i < ndev && first == ncclSuccess; i++) {
-        int ordinal = devlist ? devlist[i] : i;
-        if (!device_enter(ordinal)) {
+        if (!enter(each[i].ctx)) {
             first = ncclUnhandledCudaError;
             break;
         }
-        first = init(&comms[i], ndev, id, i, births[i].config.bytes);
-        device_leave(ordinal);
+        first = init(&comms[i], ndev, id, i, each[i].birth.config.bytes);
+        leave();
     }
     r = end();
     return first != ncclSuccess ? first : r;
@@ -171,7 +188,7 @@ static ncclResult_t init_all_by_parts(struct nccl_lib *lib, ncclComm_t *comms, i
 
 ncclResult_t own_CommInitAll(struct nccl_lib *lib, ncclComm_t *comms, int ndev, const int *devlist)
 {
-    struct birth *births;
+    struct init_all *each;
     CommInitAll_fn fn;
     ncclResult_t r;
     bool parts;
@@ -182,26 +199,32 @@ ncclResult_t own_CommInitAll(struct nccl_lib *lib, ncclComm_t *comms, int ndev, 
         return r;
     if (shim_inside || !comms || ndev <= 0 || ndev > GPU_MAX || group_open(lib))
         return fn(comms, ndev, devlist);
-    births = calloc((size_t)ndev, sizeof(*births));
-    if (!births)
+    each = calloc((size_t)ndev, sizeof(*each));
+    if (!each)
         return fn(comms, ndev, devlist);
     for (int i = 0; i < ndev; i++) {
-        bool entered = device_enter(devlist ? devlist[i] : i);
-        birth_begin(&births[i],
+        each[i].ordinal = devlist ? devlist[i] : i;
+        if (!device_hold(each[i].ordinal, &each[i].ctx))
+            each[i].ctx = NULL;
+        bool entered = enter(each[i].ctx);
+        birth_begin(&each[i].birth,
                     &(struct birth_facts){.lib = lib, .ranks = ndev, .rank = i,
                                           .takes_config = lib_fn(lib, FN_CommInitRankConfig) != NULL},
                     &comms[i]);
         if (entered)
-            device_leave(devlist ? devlist[i] : i);
+            leave();
     }
     birth_current = NULL;
-    parts = births[0].use_config;
+    parts = each[0].birth.use_config;
     shim_inside++;
-    r = parts ? init_all_by_parts(lib, comms, ndev, devlist, births) : fn(comms, ndev, devlist);
+    r = parts ? init_all_by_parts(lib, comms, ndev, each) : fn(comms, ndev, devlist);
     shim_inside--;
-    for (int i = 0; i < ndev; i++)
-        birth_end(&births[i], r);
-    free(births);
+    for (int i = 0; i < ndev; i++) {
+        birth_end(&each[i].birth, r);
+        if (each[i].ctx)
+            device_release(each[i].ordinal); /* a communicator holds its context itself by now */
+    }
+    free(each);
     return r;
 }
 
@@ -279,6 +302,29 @@ ncclResult_t own_CommGrow(struct nccl_lib *lib, ncclComm_t comm, int nranks, con
     BIRTH(r, b, lib, fn(comm, nranks, id, rank, newcomm, config_for(&b, config)));
     return r;
 }
+
+/* ---- what the program asks, we learn too -------------------------------------------------------- */
+
+/* Children of a split do not know their size and rank until somebody asks; the shim never does. */
+#define LEARN(NAME, FIELD, VALUE)                                                                  \
+    ncclResult_t own_##NAME(struct nccl_lib *lib, ncclComm_t comm, int *VALUE)                     \
+    {                                                                                              \
+        struct comm *c = comm_find(comm);                                                          \
+        ncclResult_t r;                                                                            \
+        NAME##_fn fn = (NAME##_fn)real_for(lib_for(lib, c), FN_##NAME, &r);                        \
+        if (!fn)                                                                                   \
+            return r;                                                                              \
+        r = fn(comm, VALUE);                                                                       \
+        if (r == ncclSuccess && c && c->FIELD < 0) {                                               \
+            c->FIELD = *VALUE;                                                                     \
+            if (c->entry)                                                                          \
+                c->entry->FIELD = *VALUE;                                                          \
+        }                                                                                          \
+        return r;                                                                                  \
+    }
+
+LEARN(CommCount, ranks, count)
+LEARN(CommUserRank, rank, number)
 
 /* ---- deaths ------------------------------------------------------------------------------------ */
 
