@@ -250,6 +250,15 @@ static pid_t write_for_ever(void)
     return child;
 }
 
+/* The child has signed the log and is writing. */
+static void wait_for_first_record(void)
+{
+    volatile uint32_t *last_word = &x.records[0].sequence2;
+
+    while (*last_word == 0)
+        usleep(50);
+}
+
 static void a_reader_beside_a_writer_at_full_speed_never_sees_a_wrong_record(void **state)
 {
     struct ring_cursor c = {0};
@@ -293,7 +302,8 @@ static void killed_a_hundred_times_every_finished_record_is_there(void **state)
         pid_t child;
         begin(1024, 122);
         child = write_for_ever();
-        usleep((useconds_t)(200 + i * 37 % 3000));
+        wait_for_first_record();
+        usleep((useconds_t)(i * 37 % 3000));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         assert_int_equal(log_refresh(f, &e), 0);
