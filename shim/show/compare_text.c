@@ -259,8 +259,7 @@ void compare_text(const struct compare *c, const struct setting_changes *s, cons
         for (size_t k = 0; k < c->sides[i].run_count; k++)
             simulated |= c->sides[i].runs[k]->simulated;
     if (simulated)
-        fprintf(t->out, "%sSIMULATED: no GPU took part; times come from the stand-in driver%s\n",
-                term_on(t, COLOUR_YELLOW), term_off(t));
+        print_simulated(t);
     for (size_t i = 0; i < c->side_count; i++)
         side_line(c, i, t);
     for (size_t i = 1; i < c->side_count; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What stands below the tables of a report: ranks, settings, rules, what was missed, warnings. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,9 +8,19 @@
 #include "shim/show/report.h"
 #include "shim/show/table.h"
 
-static void title(const struct term *t, const char *text, const char *rest)
+static void note(const struct term *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* One indented line, or several where it is long. */
+static void note(const struct term *t, const char *fmt, ...)
 {
-    fprintf(t->out, "\n%s%s%s%s\n", term_on(t, COLOUR_BOLD), text, term_off(t), rest);
+    char text[3000], safe[4000];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    fputs("  ", t->out);
+    print_wrapped(t, safe_text(text, safe, sizeof(safe)), 4);
 }
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
@@ -61,9 +72,9 @@ static void print_ranks_of(const struct findings *f, uint32_t comm, const struct
 
     if (!row || r->comms[comm].member_count < 2)
         return;
-    snprintf(rest, sizeof(rest), " %s (times of %s %s)", comm_label(r, comm, name, sizeof(name)),
+    snprintf(rest, sizeof(rest), "%s (times of %s %s)", comm_label(r, comm, name, sizeof(name)),
              op_name(row->op), unit_bytes(row->bytes, bytes));
-    title(t, "ranks of", rest);
+    print_title(t, "ranks of", rest);
     table_init(&table);
     table_column(&table, "rank", 0, 0);
     table_column(&table, "process", TABLE_LEFT | TABLE_FLEXIBLE, 2);
@@ -78,13 +89,12 @@ static void print_ranks_of(const struct findings *f, uint32_t comm, const struct
     table_print(&table, t, 2);
     table_free(&table);
     if (a->why_not[0])
-        fprintf(t->out, "  waiting not known: %s\n", a->why_not);
+        note(t, "waiting not known: %s", a->why_not);
     else if (a->clock_error_ns)
-        fprintf(t->out, "  %s newest calls lined up; the ranks' clocks agree to within %s\n",
-                unit_count(a->calls, n), unit_ns(a->clock_error_ns, error));
+        note(t, "%s newest calls lined up; the ranks' clocks agree to within %s", unit_count(a->calls, n),
+             unit_ns(a->clock_error_ns, error));
     else
-        fprintf(t->out, "  %s newest calls lined up; all ranks share one GPU's clock\n",
-                unit_count(a->calls, n));
+        note(t, "%s newest calls lined up; all ranks share one GPU's clock", unit_count(a->calls, n));
 }
 
 void print_ranks(const struct findings *f, const struct term *t)
@@ -108,7 +118,7 @@ static void print_differences(const struct findings *f, const struct term *t)
     char label[300];
     struct table table;
 
-    title(t, "settings that differ", " between processes");
+    print_title(t, "settings that differ", "between processes");
     table_init(&table);
     table_column(&table, "variable", TABLE_LEFT, 0);
     table_column(&table, "process", TABLE_LEFT, 0);
@@ -159,7 +169,7 @@ void print_settings(const struct findings *f, const struct term *t)
     table_column(&table, "variable", TABLE_LEFT, 0);
     table_column(&table, "in force", TABLE_LEFT | TABLE_FLEXIBLE, 0);
     table_column(&table, "from", TABLE_LEFT, 2);
-    table_column(&table, "read by NCCL", TABLE_LEFT, 1);
+    table_column(&table, "NCCL asked for it", TABLE_LEFT, 1);
     table_column(&table, "", TABLE_LEFT, 3);
     for (size_t i = 0; i < f->settings.count; i++) {
         const struct setting *s = &f->settings.items[i];
@@ -174,7 +184,7 @@ void print_settings(const struct findings *f, const struct term *t)
         table_cell(&table, "%s", v->lost ? "the profile asked otherwise" : "");
     }
     if (any) {
-        title(t, "settings", "");
+        print_title(t, "settings", "");
         table_print(&table, t, 2);
     }
     table_free(&table);
@@ -207,7 +217,7 @@ void print_rules(const struct findings *f, const struct term *t)
         table_cell(&table, "%s", unit_count(rule.capped, a));
     }
     if (table.cell_count) {
-        title(t, "rules of [tune]", " (as one process saw them)");
+        print_title(t, "rules of [tune]", "(as one process saw them)");
         table_print(&table, t, 2);
     }
     table_free(&table);
@@ -231,15 +241,15 @@ static bool any_missed(const struct findings *f)
 void print_missed(const struct findings *f, const struct term *t)
 {
     const struct run *r = f->run;
-    char label[300], text[512], safe[1024], a[UNIT_SIZE], b[UNIT_SIZE];
+    char label[300], text[512], a[UNIT_SIZE], b[UNIT_SIZE];
 
     if (!any_missed(f))
         return;
-    title(t, "not intercepted", "");
+    print_title(t, "not intercepted", "");
     for (uint32_t i = 0; i < r->comm_count; i++) {
         const struct run_comm *c = &r->comms[i];
         if (c->counted && c->nccl_calls > c->wrapped_calls)
-            fprintf(t->out, "  %s: NCCL counted %s calls, the shim saw %s\n",
+            note(t, "%s: NCCL counted %s calls, the shim saw %s",
                     comm_label(r, i, label, sizeof(label)), unit_count(c->nccl_calls, a),
                     unit_count(c->wrapped_calls, b));
     }
@@ -249,8 +259,8 @@ void print_missed(const struct findings *f, const struct term *t)
             if (n->type != NCCLSHIM_NOTE_MISSED)
                 continue;
             log_note_text(n, 0, text, sizeof(text));
-            fprintf(t->out, "  %s: %s is loaded, and no call to it came through the shim\n",
-                    process_label(r, i, label, sizeof(label)), safe_text(text, safe, sizeof(safe)));
+            note(t, "%s: %s is loaded, and no call to it came through the shim",
+                 process_label(r, i, label, sizeof(label)), text);
         }
     }
 }
@@ -263,24 +273,21 @@ void print_warnings(const struct findings *f, const struct term *t)
     for (uint32_t i = 0; i < r->process_count; i++) {
         const struct ncclshim_note *n = NULL;
         while ((n = log_note_next(r->processes[i].log, n))) {
-            char label[300], text[1024], safe[2048], whole[2400];
+            char label[300], text[1024];
             if (n->type != NCCLSHIM_NOTE_WARNING)
                 continue;
             if (!titled)
-                title(t, "warnings", " of the shim in the server");
+                print_title(t, "warnings", "of the shim in the server");
             titled = true;
             log_note_text(n, 0, text, sizeof(text));
-            snprintf(whole, sizeof(whole), "%s: %s", process_label(r, i, label, sizeof(label)),
-                     safe_text(text, safe, sizeof(safe)));
-            fputs("  ", t->out);
-            print_wrapped(t, whole, 4);
+            note(t, "%s: %s", process_label(r, i, label, sizeof(label)), text);
         }
         if (r->processes[i].log->head.notes_lost) {
             char label[300];
             if (!titled)
-                title(t, "warnings", " of the shim in the server");
+                print_title(t, "warnings", "of the shim in the server");
             titled = true;
-            fprintf(t->out, "  %s: %llu notes found no room in the log\n",
+            note(t, "%s: %llu notes found no room in the log",
                     process_label(r, i, label, sizeof(label)),
                     (unsigned long long)r->processes[i].log->head.notes_lost);
         }

@@ -248,7 +248,7 @@ static void write_settings(struct sink *s, const struct findings *f)
         return;
     html_section(s, "Settings", NULL);
     sink_text(s, "<div class=\"wide\"><table><tr><th class=\"l\">variable</th><th class=\"l\">in force</th><th class=\"l\">from</th>"
-                 "<th class=\"l\">read by NCCL</th></tr>\n");
+                 "<th class=\"l\">NCCL asked for it</th></tr>\n");
     for (size_t i = 0; i < f->settings.count; i++) {
         const struct setting *item = &f->settings.items[i];
         for (uint32_t p = 0; p < f->run->process_count; p++) {

@@ -89,9 +89,9 @@ static json_t *json_run(const struct findings *f)
 
 static json_t *json_log(const struct run *r)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "issued",
-                     json_u64(r->issued), "timed", json_u64(r->timed), "lost", json_u64(r->lost),
-                     "unfinished", json_u64(r->unfinished), "torn", json_u64(r->torn), "bad",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "issued",
+                     json_u64(r->issued), "timed", json_u64(r->timed), "groups_timed",
+                     json_u64(r->groups_timed), "lost", json_u64(r->lost), "unfinished", json_u64(r->unfinished), "torn", json_u64(r->torn), "bad",
                      json_u64(r->bad), "no_room", json_u64(r->unsited), "not_intercepted",
                      json_u64(r->missed_calls), "stamps", stamp_text(r->stamp), "floor_ns",
                      json_known(r->floor_ns), "floor_max_ns", json_known(r->floor_max_ns));

@@ -118,6 +118,9 @@ static void print_log_lines(const struct findings *f, const struct term *t)
 
     at = (size_t)snprintf(text, sizeof(text), "%s calls, %s timed, %s lost", unit_count(r->issued, a),
                           unit_count(r->timed, b), unit_count(r->lost, c));
+    if (r->groups_timed)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s groups timed as a whole",
+                               unit_count(r->groups_timed, c));
     if (r->torn)
         at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s torn", unit_count(r->torn, c));
     if (r->unfinished)
@@ -140,8 +143,7 @@ static void print_log_lines(const struct findings *f, const struct term *t)
 static void print_header(const struct findings *f, const struct term *t)
 {
     if (f->run->simulated)
-        fprintf(t->out, "%sSIMULATED: no GPU took part; times come from the stand-in driver%s\n",
-                term_on(t, COLOUR_YELLOW), term_off(t));
+        print_simulated(t);
     print_run_line(f, t);
     print_server_line(f, t);
     print_nccl_lines(f, t);
@@ -152,11 +154,6 @@ static void print_header(const struct findings *f, const struct term *t)
 
 /* ---- forward passes -------------------------------------------------------------------------- */
 
-static void title(const struct term *t, const char *text, const char *rest)
-{
-    fprintf(t->out, "\n%s%s%s%s\n", term_on(t, COLOUR_BOLD), text, term_off(t), rest);
-}
-
 static void print_passes(const struct findings *f, const struct term *t, bool all)
 {
     const struct run *r = f->run;
@@ -165,7 +162,7 @@ static void print_passes(const struct findings *f, const struct term *t, bool al
 
     if (!r->pass_count)
         return;
-    title(t, "forward passes", " (replays of captured graphs, first call to last)");
+    print_title(t, "forward passes", "(replays of captured graphs, first call to last)");
     table_init(&table);
     table_column(&table, "calls of one pass", TABLE_LEFT | TABLE_FLEXIBLE, 0);
     table_column(&table, "passes", 0, 0);
@@ -256,11 +253,11 @@ static void comm_title(const struct findings *f, uint32_t comm, const struct ter
 
     if (c->nodes > 1)
         snprintf(nodes, sizeof(nodes), " on %d nodes", c->nodes);
-    snprintf(rest, sizeof(rest), " (%d rank%s%s)%s%s", c->ranks, c->ranks == 1 ? "" : "s", nodes,
+    snprintf(rest, sizeof(rest), "(%d rank%s%s)%s%s", c->ranks, c->ranks == 1 ? "" : "s", nodes,
              c->timed ? "" : ", counted, not timed",
              c->flags & NCCLSHIM_COMM_NONBLOCKING ? ", non-blocking" : "");
     comm_label(r, comm, name, sizeof(name));
-    title(t, name, rest);
+    print_title(t, name, rest);
 }
 
 static void print_comm(const struct findings *f, uint32_t comm, const struct report_options *o,
@@ -300,7 +297,7 @@ static void print_hints(const struct findings *f, const struct term *t)
 {
     if (!f->hint_count)
         return;
-    title(t, "worth a look", "");
+    print_title(t, "worth a look", "");
     for (unsigned i = 0; i < f->hint_count; i++) {
         const struct hint *h = &f->hints[i];
         fprintf(t->out, "  %s%s%s ", h->serious ? term_on(t, COLOUR_RED) : "", h->serious ? "!" : "-",

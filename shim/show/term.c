@@ -175,3 +175,23 @@ void print_wrapped(const struct term *t, const char *text, int indent)
     }
     fputc('\n', t->out);
 }
+
+void print_title(const struct term *t, const char *text, const char *rest)
+{
+    bool fits = text_columns(text) + text_columns(rest) + 1 <= (size_t)t->width;
+
+    fprintf(t->out, "\n%s%s%s", term_on(t, COLOUR_BOLD), text, term_off(t));
+    if (fits) {
+        fprintf(t->out, "%s%s\n", rest[0] ? " " : "", rest);
+        return;
+    }
+    fputs("\n  ", t->out);
+    print_wrapped(t, rest, 2);
+}
+
+void print_simulated(const struct term *t)
+{
+    fputs(term_on(t, COLOUR_YELLOW), t->out);
+    print_wrapped(t, "SIMULATED: no GPU took part; times come from the stand-in driver", 0);
+    fputs(term_off(t), t->out);
+}

@@ -39,6 +39,10 @@ size_t text_columns(const char *text);
 /* Bytes of the longest beginning that takes at most `columns`. */
 size_t text_fit(const char *text, size_t columns);
 
+/* The line that stands first wherever no GPU took part. */
+void print_simulated(const struct term *t);
+/* A heading in bold with something plain behind it, which moves to a line of its own when it must. */
+void print_title(const struct term *t, const char *text, const char *rest);
 /* Print a text word by word into lines of the terminal's width; later lines start at `indent`. */
 void print_wrapped(const struct term *t, const char *text, int indent);
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "shim/show/term.h"
+
 static volatile sig_atomic_t leave;
 
 static void on_signal(int number)
@@ -51,7 +53,7 @@ static int draw(const struct live *l, enum top_sort sort, bool paused)
         at = save ? save + 1 : NULL;
         if (y == 0)
             attron(A_BOLD);
-        mvaddnstr(y, 0, line, (int)strlen(line));
+        mvaddnstr(y, 0, line, (int)text_fit(line, (size_t)width)); /* a longer one would run into the next */
         attroff(A_BOLD);
     }
     attron(A_DIM);

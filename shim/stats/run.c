@@ -106,9 +106,12 @@ static void sum_up(struct run *r)
         r->stamp = NCCLSHIM_STAMP_NONE;
     for (uint32_t i = 0; i < r->row_count; i++) {
         const struct run_row *row = &r->rows[i];
-        if (row->op != OP_GROUP) /* a group is no call of its own: its parts are counted */
+        if (row->op == OP_GROUP) { /* no call of its own: its parts are counted */
+            r->groups_timed += row->timed;
+        } else {
             r->issued += row->issued;
-        r->timed += row->timed;
+            r->timed += row->timed;
+        }
         r->lost += row->lost;
         r->unfinished += row->unfinished;
     }

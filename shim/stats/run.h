@@ -134,6 +134,7 @@ struct run {
     bool simulated;
     uint64_t first_ns, last_ns;    /* first start and last end on record (GPU clocks) */
     uint64_t issued, timed, lost, unfinished, torn, bad;
+    uint64_t groups_timed;         /* groups of calls, each timed as a whole; in none of the above */
     uint64_t unsited;              /* calls for which a log had no room */
     uint64_t missed_calls;         /* counted by NCCL, not seen by the shim */
     bool whole;                    /* every process has whole-run statistics */

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`export`: every call that is on record, in formats that others read."""
+import csv
+import io
+import json
+import shutil
+import subprocess
+
+import pytest
+
+import logmaker
+import runs
+from runs import Server, make
+
+
+def records_of(folder):
+    return [(p, r) for p in map(logmaker.parse, sorted(folder.glob("*.ncclshim")))
+            for ring in p.rings.values() for r in ring["records"].values()]
+
+
+@pytest.mark.parametrize("name", ["straggler", "killed", "wrapped", "mixed"])
+def test_csv_holds_each_record_once(box, name):
+    folder = make(name, box.dir / name)
+    rows = list(csv.DictReader(io.StringIO(box.cli("export", name, "--format", "csv").out)))
+    want = records_of(folder)
+    assert len(rows) == len(want)
+    for row, (parsed, (site, start, end, run)) in zip(rows, want):
+        assert int(row["time_ns"]) == end - start and int(row["run"]) == run
+        assert int(row["bytes"]) == parsed.sites[site]["bytes"] and int(row["pid"]) == parsed.head["pid"]
+
+
+def test_json_says_the_same_as_csv(box):
+    make("mixed", box.dir / "mixed")
+    calls = json.loads(box.cli("export", "mixed", "--format", "json").out)["calls"]
+    rows = list(csv.DictReader(io.StringIO(box.cli("export", "mixed", "--format", "csv").out)))
+    assert [c["start_ns"] for c in calls] == [int(r["start_ns"]) for r in rows]
+    assert [c["operation"] for c in calls] == [r["operation"] for r in rows]
+
+
+def test_times_are_on_the_clock_of_the_host(box):
+    folder = box.dir / "clocks"
+    folder.mkdir()
+    s = Server(folder, 3)
+    s.replay()
+    s.close()
+    calls = json.loads(box.cli("export", "clocks", "--format", "json").out)["calls"]
+    firsts = {}
+    for c in calls:
+        firsts.setdefault((c["index"]), []).append(c["start_ns"])
+    assert all(max(f) - min(f) < 2000 for f in firsts.values())    # the GPUs' clocks are ms apart
+
+
+@pytest.mark.parametrize("name", ["straggler", "killed", "wrapped", "mixed", "empty"])
+def test_the_trace_is_in_order_without_negative_times(box, name):
+    folder = make(name, box.dir / name)
+    trace = json.loads(box.cli("export", name, "--format", "chrome").out)
+    events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    calls = [e for e in events if e["cat"] != "pass"]
+    assert len(calls) == len(records_of(folder))
+    assert all(e["ts"] >= 0 and e["dur"] >= 0 for e in events)
+    assert [e["ts"] for e in events] == sorted(e["ts"] for e in events)
+    named = {(e["pid"], e.get("tid")) for e in trace["traceEvents"] if e["ph"] == "M"}
+    assert {(e["pid"], e["tid"]) for e in events} <= named
+    ends = {}
+    for e in events:                                               # no call lies over another on its track
+        assert e["ts"] >= ends.get((e["pid"], e["tid"]), 0) - 0.001
+        ends[e["pid"], e["tid"]] = e["ts"] + e["dur"]
+
+
+def test_passes_are_slices_around_their_calls(box):
+    make("straggler", box.dir / "run")
+    trace = json.loads(box.cli("export", "run", "--format", "chrome").out)
+    passes = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] == "pass"]
+    assert len(passes) == 8 * 100 and all(p["args"]["complete"] and p["args"]["calls"] == 6 for p in passes)
+    one = passes[17]
+    inside = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] == "captured"
+              and e["pid"] == one["pid"] and e["args"]["run"] == one["args"]["run"]]
+    assert len(inside) == 6
+    assert min(e["ts"] for e in inside) == pytest.approx(one["ts"], abs=0.002)
+    assert max(e["ts"] + e["dur"] for e in inside) == pytest.approx(one["ts"] + one["dur"], abs=0.002)
+
+
+def test_the_trace_states_how_well_the_clocks_agree(box):
+    make("straggler", box.dir / "run")
+    other = json.loads(box.cli("export", "run", "--format", "chrome").out)["otherData"]
+    assert other["clock_error_ns"] == 2000 and other["simulated"] is True
+    assert abs(int(other["time_zero_unix_ns"]) - runs.T0) < 5000
+
+
+def test_prometheus_text_is_what_promtool_accepts(box):
+    make("mixed", box.dir / "mixed")
+    text = box.cli("export", "mixed", "--format", "prometheus").out
+    assert 'ncclshim_calls_total{comm="tp"' in text
+    buckets = [int(line.rsplit(" ", 1)[1]) for line in text.split("\n")
+               if line.startswith("ncclshim_call_seconds_bucket") and 'bytes="43008"' in line]
+    assert buckets == sorted(buckets) and buckets[-1] == 240
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed (apt-get install prometheus)")
+    check = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True)
+    assert check.returncode == 0, check.stderr
+
+
+def test_names_can_not_break_out_of_a_format(box):
+    folder = box.dir / "evil"
+    folder.mkdir()
+    log = logmaker.Log(folder, pid=1, start_ticks=1, **dict(runs.COMMON, host='a",b\n'))
+    runs.gpu(log, 0)
+    log.comm(ranks=1, rank=0, name='=cmd|"x"\\', hash=1)
+    site = log.site(bytes=8)
+    log.issue(site)
+    log.record(site, runs.T0, runs.T0 + 5)
+    log.close()
+    row = next(csv.DictReader(io.StringIO(box.cli("export", "evil", "--format", "csv").out)))
+    assert row["comm"] == "'=cmd|\"x\"\\" and row["host"] == 'a",b\\x0a'
+    assert json.loads(box.cli("export", "evil", "--format", "json").out)["calls"][0]["comm"] == '=cmd|"x"\\'
+    json.loads(box.cli("export", "evil", "--format", "chrome").out)
+    assert 'comm="=cmd|\\"x\\"\\\\"' in box.cli("export", "evil", "--format", "prometheus").out
+
+
+def test_a_file_appears_whole_or_not_at_all(box):
+    make("straggler", box.dir / "run")
+    assert box.cli("export", "run", "--format", "csv", "-o", "out.csv").code == 0
+    assert len((box.dir / "out.csv").read_text().split("\n")) == 4832 + 2
+    make("broken", box.dir / "broken")
+    assert box.cli("export", "broken", "--format", "csv", "-o", "none.csv").code == 2
+    assert not list(box.dir.glob("none.csv*"))
+
+
+def test_a_full_disk_is_an_error(box):
+    make("straggler", box.dir / "run")
+    done = box.run("sh", "-c", "%s export run --format csv >/dev/full" % box.command)
+    assert done.code == 2 and "can't be written" in done.err
+
+
+@pytest.mark.parametrize("args, words", [
+    ([], "--format is missing"),
+    (["--format", "xml"], "chrome, csv, json or prometheus"),
+    (["--format", "csv", "a", "b"], "one run at a time"),
+])
+def test_a_wrong_request_is_one_line_that_says_what_to_write(box, args, words):
+    done = box.cli("export", *args)
+    assert done.code == 2 and done.out == "" and words in done.err and done.err.count("\n") == 1, done
