@@ -246,3 +246,30 @@ def test_a_full_disk_does_not_end_the_collecting(box):
         assert len(list(box.logs.iterdir())) == 1  # not removed: it is nowhere else
     finally:
         box.run("umount", small)
+
+
+CONTAINER = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+
+def test_a_container_is_collected_from_the_host_and_from_a_neighbour(box):
+    """The host finds the process under another number; a neighbour can't see it and must not take it
+    for dead."""
+    if box.run(*CONTAINER, "true").code:
+        pytest.skip("no pid namespaces here")
+    server = box.start(*CONTAINER, *SERVE, "--records", 300, "--linger", 60, stdout=subprocess.PIPE,
+                       text=True)
+    assert server.stdout.readline() == "ready\n"
+    log, = box.logs.glob("*.ncclshim")
+    assert logmaker.parse(log).head["pid"] == 1
+    for where in ([], CONTAINER):
+        done = box.run(*where, box.command, "collect", "--once", "-o", "r%d" % len(where))
+        assert counts(done.err) == (300, 0), done
+        assert log.exists()
+        done = box.run(*where, box.command, "clean")
+        assert "left" in done.out and log.exists()
+    os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
+    box.run(*CONTAINER, box.command, "clean")
+    assert log.exists()  # gone, but that can't be seen from here
+    box.cli("clean")
+    assert not log.exists() or os.stat("/proc/self/ns/pid").st_ino != 0xEFFFFFFC
