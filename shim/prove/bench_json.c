@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys are a contract with `tune` and with users' scripts: docs/bench.md. */
+#include <math.h>
+#include <string.h>
+
+#include "shim/prove/bench.h"
+#include "shim/stats/run.h"
+
+double bench_algbw(const struct bench_result *b, uint32_t row, double ns)
+{
+    return ns > 0 ? (double)b->plan.rows[row].bytes / ns : 0;
+}
+
+double bench_busbw(const struct bench_result *b, uint32_t row, double ns)
+{
+    const struct workload_step *s = &b->w.steps[b->plan.rows[row].step];
+    int n = workload_comm_ranks(&b->w.comms[s->comm], b->share->set.ranks);
+
+    return b->plan.rows[row].steps > 1 ? 0 : bench_algbw(b, row, ns) * bus_factor(s->op, n);
+}
+
+const char *bench_row_op(const struct bench_result *b, uint32_t row)
+{
+    return b->plan.rows[row].steps > 1 ? "group" : op_name(b->w.steps[b->plan.rows[row].step].op);
+}
+
+static json_t *whole(double v)
+{
+    return json_integer((json_int_t)llround(v));
+}
+
+/* Bytes from the environment or the file system need not be UTF-8. */
+static json_t *safe_string(const char *text, size_t n)
+{
+    json_t *j = json_stringn(text, n);
+    char copy[1024];
+
+    if (j)
+        return j;
+    n = n < sizeof(copy) - 1 ? n : sizeof(copy) - 1;
+    for (size_t i = 0; i < n; i++)
+        copy[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    return json_stringn(copy, n);
+}
+
+static json_t *string(const char *text)
+{
+    return safe_string(text, strlen(text));
+}
+
+/* Per repeat, in the order of time: number i of every row and of the pass is of the same round. */
+static json_t *samples(const struct bench_result *b, uint32_t measure)
+{
+    const double *v = bench_share_samples(b->share, measure);
+    json_t *a = json_array();
+
+    for (uint32_t i = 0; b->share->out.timed && i < b->share->set.repeats; i++)
+        json_array_append_new(a, whole(v[i]));
+    return a;
+}
+
+static void set_times(json_t *j, const struct bench_ci *ci)
+{
+    json_object_set_new(j, "median_ns", whole(ci->median));
+    json_object_set_new(j, "ci_low_ns", whole(ci->low));
+    json_object_set_new(j, "ci_high_ns", whole(ci->high));
+}
+
+static void set_optional(json_t *j, const char *key, double v)
+{
+    json_object_set_new(j, key, v > 0 ? whole(v) : json_null());
+}
+
+static json_t *row_json(const struct bench_result *b, uint32_t i)
+{
+    const struct bench_row *row = &b->plan.rows[i];
+    const struct bench_row_result *x = &b->rows[i];
+    const struct workload_step *s = &b->w.steps[row->step];
+    json_t *j = json_object();
+
+    json_object_set_new(j, "op", json_string(bench_row_op(b, i)));
+    json_object_set_new(j, "bytes", json_integer((json_int_t)row->bytes));
+    json_object_set_new(j, "count", json_integer((json_int_t)s->count));
+    json_object_set_new(j, "type", json_string(dtype_name(s->dtype)));
+    json_object_set_new(j, "redop", workload_op_reduces(s->op) ? json_string(redop_name(s->redop)) : json_null());
+    json_object_set_new(j, "how", json_string(row->graph ? "graph" : "eager"));
+    json_object_set_new(j, "comm", string(b->w.comms[s->comm].name));
+    json_object_set_new(j, "in_place", json_boolean(s->in_place));
+    json_object_set_new(j, "steps", json_integer(row->steps));
+    json_object_set_new(j, "calls", json_integer(b->plan.units[row->unit].calls));
+    json_object_set_new(j, "weight", json_integer((json_int_t)row->weight));
+    set_times(j, &x->ns);
+    set_optional(j, "p99_ns", x->p99_ns);
+    json_object_set_new(j, "p99_from", x->p99_from ? json_string(x->p99_from) : json_null());
+    set_optional(j, "event_p50_ns", x->event_p50_ns);
+    set_optional(j, "stamp_p50_ns", x->stamp_p50_ns);
+    set_optional(j, "stamp_p99_ns", x->stamp_p99_ns);
+    json_object_set_new(j, "samples_ns", samples(b, i));
+    json_object_set_new(j, "algbw_gbps", json_real(bench_algbw(b, i, x->ns.median)));
+    json_object_set_new(j, "busbw_gbps", json_real(bench_busbw(b, i, x->ns.median)));
+    json_object_set_new(j, "wrong", json_integer((json_int_t)x->wrong));
+    return j;
+}
+
+static json_t *pass_json(const struct bench_result *b)
+{
+    json_t *j = json_object();
+
+    if (!b->plan.turn_count) {
+        json_decref(j);
+        return json_null();
+    }
+    json_object_set_new(j, "calls", json_integer((json_int_t)b->plan.pass_calls));
+    set_times(j, &b->pass);
+    json_object_set_new(j, "samples_ns", samples(b, b->plan.row_count));
+    return j;
+}
+
+static json_t *env_json(const struct bench_result *b)
+{
+    json_t *j = json_object();
+
+    for (const char *p = b->share->out.env, *end; *p && (end = strchr(p, '\n')); p = end + 1) {
+        const char *equals = memchr(p, '=', (size_t)(end - p));
+        char name[256];
+
+        if (!equals || equals - p >= (long)sizeof(name))
+            continue;
+        memcpy(name, p, (size_t)(equals - p));
+        name[equals - p] = '\0';
+        json_object_set_new(j, name, safe_string(equals + 1, (size_t)(end - equals - 1)));
+    }
+    return j;
+}
+
+static json_t *error_json(const struct bench_result *b)
+{
+    static const char *const kinds[] = {[RANKS_WRONG] = "wrong", [RANKS_HUNG] = "hang",
+                                        [RANKS_FAILED] = "failed", [RANKS_STOPPED] = "stopped"};
+    json_t *j = json_object();
+
+    if (b->ranks.end == RANKS_GOOD) {
+        json_decref(j);
+        return json_null();
+    }
+    json_object_set_new(j, "kind", json_string(kinds[b->ranks.end]));
+    json_object_set_new(j, "text", string(b->ranks.error.text));
+    return j;
+}
+
+static json_t *nccl_json(const struct bench_result *b)
+{
+    char text[32];
+    int v = b->share->out.nccl;
+
+    if (!v)
+        return json_null();
+    snprintf(text, sizeof(text), "%d.%d.%d", v >= 10000 ? v / 10000 : v / 1000,
+             v >= 10000 ? v / 100 % 100 : v / 100 % 10, v % 100);
+    return json_string(text);
+}
+
+json_t *bench_json(const struct bench_result *b)
+{
+    const struct bench_outcome *out = &b->share->out;
+    json_t *j = json_object(), *rows = json_array();
+
+    json_object_set_new(j, "version", json_integer(1));
+    json_object_set_new(j, "simulated", json_boolean(out->simulated));
+    json_object_set_new(j, "nccl", nccl_json(b));
+    json_object_set_new(j, "ranks", json_integer(b->share->set.ranks));
+    json_object_set_new(j, "placement", json_string(b->placement));
+    json_object_set_new(j, "gpu", out->gpu[0] ? string(out->gpu) : json_null());
+    json_object_set_new(j, "driver", out->driver ? json_integer(out->driver) : json_null());
+    json_object_set_new(j, "profile", string(b->profile));
+    json_object_set_new(j, "profile_path", b->profile_path[0] ? string(b->profile_path) : json_null());
+    json_object_set_new(j, "workload", string(b->w.source));
+    json_object_set_new(j, "recorded_ranks", b->w.ranks ? json_integer(b->w.ranks) : json_null());
+    json_object_set_new(j, "left_out", b->w.left_out[0] ? string(b->w.left_out) : json_null());
+    json_object_set_new(j, "clock", json_string(out->simulated ? "device" : "host"));
+    json_object_set_new(j, "checked", json_integer((json_int_t)out->checked));
+    json_object_set_new(j, "stamps", json_boolean(b->stamps));
+    json_object_set_new(j, "no_stamps", b->no_stamps[0] ? string(b->no_stamps) : json_null());
+    json_object_set_new(j, "started_ns", json_integer((json_int_t)b->started_ns));
+    json_object_set_new(j, "ended_ns", json_integer((json_int_t)b->ended_ns));
+    json_object_set_new(j, "error", error_json(b));
+    for (uint32_t i = 0; out->filled && i < b->plan.row_count; i++)
+        json_array_append_new(rows, row_json(b, i));
+    json_object_set_new(j, "rows", rows);
+    json_object_set_new(j, "pass", out->timed ? pass_json(b) : json_null());
+    json_object_set_new(j, "env", env_json(b));
+    return j;
+}
