@@ -97,8 +97,11 @@ enum ncclshim_note_type {
     NCCLSHIM_NOTE_GPU = 6,      /* a = ring number; body: ncclshim_gpu; text: name \0 */
     NCCLSHIM_NOTE_ANCHOR = 7,   /* a = ring number; body: ncclshim_anchor */
     NCCLSHIM_NOTE_WARNING = 8,  /* text: one sentence; a = comm number + 1 or 0 */
-    NCCLSHIM_NOTE_RULE = 9,     /* a = rule number; body: ncclshim_rule (counters live); text: rule \0 */
-    NCCLSHIM_NOTE_ASKED = 10,   /* NCCL asked for a variable: text: NAME \0 value \0 (absent: b = 0) */
+    NCCLSHIM_NOTE_RULE = 9,     /* a = index in the profile's rules; body: ncclshim_rule (counters live); text: rule \0 */
+    NCCLSHIM_NOTE_ASKED = 10,   /* NCCL asked for a variable: text: NAME \0 value \0; b = 1 when set; a =
+                                   NCCLSHIM_ORIGIN_COMM and value = comm number + 1 when it was given to
+                                   one communicator alone. Each pair of name and value once: a second
+                                   value is the program's doing */
     NCCLSHIM_NOTE_COMM_TEXT = 11, /* a = comm number; b = ncclshim_comm_text; text \0 */
     NCCLSHIM_NOTE_MISSED = 12,  /* NCCL is mapped but no call came through: text: path \0 */
 };
@@ -180,7 +183,8 @@ enum ncclshim_comm_flags {
     NCCLSHIM_COMM_DEVICE_API = 8,    /* ncclDevCommCreate: traffic that no wrapper sees */
     NCCLSHIM_COMM_SYMMETRIC = 16,    /* has symmetric windows */
     NCCLSHIM_COMM_CONFIG_LOST = 32,  /* the profile's [comm] keys could not be applied */
-    NCCLSHIM_COMM_COUNTED = 64,      /* NCCL's own count of calls is in nccl_calls */
+    NCCLSHIM_COMM_COUNTED = 64,      /* missed_calls is exact: NCCL tells of every call (2.28.3 on;
+                                         before, only for ADOPTED communicators) */
 };
 
 #define NCCLSHIM_UNKNOWN (-1)       /* of an int32_t that is not known */
@@ -203,7 +207,9 @@ struct ncclshim_comm {
     uint64_t id_digest;  /* of the unique id it was made from, the same on all ranks; 0 unknown */
     uint64_t created_ns, ready_ns, ended_ns;
     uint64_t wrapped_calls; /* operations issued through the shim */
-    uint64_t nccl_calls;    /* the same by NCCL's own count, see NCCLSHIM_COMM_COUNTED */
+    uint64_t missed_calls;  /* calls that NCCL told of while no wrapper was around them: not
+                               intercepted. NCCL's own count is wrapped_calls + missed_calls; an
+                               all-to-all that bypassed us counts each of its sends and receives */
     uint64_t failed_calls;  /* wrapped calls that returned an error (in progress is none) */
     char name[64];          /* cut; the whole is in a note */
     uint64_t settings_digest; /* of the settings NCCL had when it was made */

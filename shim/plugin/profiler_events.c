@@ -101,7 +101,7 @@ static void count_missed(int version, struct ncclshim_comm *e)
 {
     if (shim_inside || (version < 5 && !(e->flags & NCCLSHIM_COMM_ADOPTED)))
         return;
-    atomic_fetch_add_explicit((_Atomic uint64_t *)&e->nccl_calls, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit((_Atomic uint64_t *)&e->missed_calls, 1, memory_order_relaxed);
 }
 
 void profiler_observe(int version, struct profiler_context *c, uint64_t type, const void *event)

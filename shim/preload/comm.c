@@ -269,12 +269,32 @@ void birth_end(struct birth *b, ncclResult_t result)
         give_place(c);
 }
 
+/* Known from a plugin door alone: its handle has not been seen yet. The only one, or NULL. */
+static struct comm *only_without_handle(const struct nccl_lib *lib)
+{
+    struct comm *only = NULL;
+
+    for (int i = 0; i < COMM_LIVE_MAX; i++) {
+        struct comm *c = &pool[i];
+        if (!atomic_load_explicit(&c->state, memory_order_acquire) || c->lib != lib ||
+            !atomic_load(&c->without_handle))
+            continue;
+        if (only)
+            return NULL;
+        only = c;
+    }
+    return only;
+}
+
 struct comm *comm_adopt(ncclComm_t handle, struct nccl_lib *lib)
 {
     struct log_writer *log = shim_log();
     struct birth_facts f = {.lib = lib, .ranks = NCCLSHIM_UNKNOWN, .rank = NCCLSHIM_UNKNOWN};
-    struct comm *c = log ? take_place() : NULL;
+    struct comm *c = only_without_handle(lib);
 
+    if (c && atomic_exchange(&c->without_handle, 0))
+        return handle_add(handle, c) ? c : NULL;
+    c = log ? take_place() : NULL;
     if (!c)
         return NULL;
     c->lib = lib;
@@ -326,8 +346,10 @@ static struct comm *starting_with(int ranks, int rank)
         struct comm *c = &pool[i];
         if (!atomic_load_explicit(&c->state, memory_order_acquire) || !c->entry || c->entry->hash)
             continue;
-        if (c->entry->state == NCCLSHIM_COMM_STARTING && (c->ranks == ranks || c->ranks < 0) &&
-            (c->rank == rank || c->rank < 0))
+        /* A non-blocking init has returned to the program while NCCL still works on it. */
+        if ((c->entry->state == NCCLSHIM_COMM_STARTING ||
+             (c->entry->state == NCCLSHIM_COMM_READY && c->nonblocking)) &&
+            (c->ranks == ranks || c->ranks < 0) && (c->rank == rank || c->rank < 0))
             return c;
     }
     return NULL;
@@ -351,6 +373,8 @@ struct comm *comm_for_plugin(uint64_t hash, const char *name, int nodes, int ran
         c->lib = f.lib;
         c->ranks = ranks;
         c->rank = rank;
+        c->index = atomic_fetch_add(&births, 1);
+        atomic_store(&c->without_handle, 1);
         c->entry = log_comm_add(log, &c->number);
         if (c->entry) {
             fill_entry(c, &f);

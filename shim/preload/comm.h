@@ -35,6 +35,7 @@ struct comm {
     int ranks, rank;
     int index;                     /* n-th communicator of the process */
     bool nonblocking;
+    _Atomic int without_handle;    /* known from a plugin door alone */
     bool symmetric;                /* has symmetric windows: NCCL's kernels may be launched dependently */
     _Atomic int used;              /* bit 0 eagerly, bit 1 under capture */
     _Atomic uint32_t eager_calls;  /* for sampling */

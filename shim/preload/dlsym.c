@@ -24,13 +24,16 @@
 void *(*ncclshim_real_dlsym)(void *handle, const char *name);
 bool ncclshim_dlsym_off; /* NCCLSHIM_DLSYM=0, set by the constructor */
 
+/* A sanitizer's start-up looks functions up through us before its shadow memory exists. */
+#define BEFORE_SANITIZERS __attribute__((no_sanitize("address", "undefined", "thread")))
+
 void *ncclshim_find_dlsym(void);
 void *ncclshim_dlsym_nccl(void *handle, const char *name, void *caller);
 
 /* Versions of glibc's dlsym: 2.34 moved it into libc; before, the port's first version. */
 static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27"};
 
-void *ncclshim_find_dlsym(void)
+BEFORE_SANITIZERS void *ncclshim_find_dlsym(void)
 {
     void *p = NULL;
 
@@ -42,7 +45,7 @@ void *ncclshim_find_dlsym(void)
     return p;
 }
 
-void *real_dlsym(void *handle, const char *name)
+BEFORE_SANITIZERS void *real_dlsym(void *handle, const char *name)
 {
     if (!ncclshim_real_dlsym)
         ncclshim_find_dlsym();

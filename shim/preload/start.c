@@ -196,6 +196,13 @@ static void load_profile(void)
 
 __attribute__((constructor)) static void start(void)
 {
+    static bool started;
+
+    /* A dlopen while the process ends can run constructors a second time: glibc has taken back
+     * the mark that ours ran. */
+    if (started)
+        return;
+    started = true;
     shim.preloaded = is_preloaded();
     ncclshim_dlsym_off = switched_off("NCCLSHIM_DLSYM", "0");
     shim.log_wanted = shim.preloaded && !switched_off("NCCLSHIM_LOG", "off");

@@ -96,17 +96,17 @@ static bool in_range(int n, int min, int max)
 }
 
 /* nodes is -1 while it is not known: holds only where nothing is asked of it. */
-static bool nodes_hold(const struct comm_condition *c, int nodes)
+/* What is not known yet (-1) holds only where nothing is asked of it. */
+static bool known_and_in(int n, int least, int most)
 {
-    if (c->nodes_min <= 0 && c->nodes_max == INT_MAX)
-        return true;
-    return nodes >= 0 && in_range(nodes, c->nodes_min, c->nodes_max);
+    return (least <= 0 && most == INT_MAX) || (n >= 0 && in_range(n, least, most));
 }
 
 bool condition_holds(const struct comm_condition *c, const struct comm_facts *f)
 {
-    if (!in_range(f->ranks, c->ranks_min, c->ranks_max) ||
-        !in_range(f->index, c->index_min, c->index_max) || !nodes_hold(c, f->nodes))
+    if (!known_and_in(f->ranks, c->ranks_min, c->ranks_max) ||
+        !known_and_in(f->index, c->index_min, c->index_max) ||
+        !known_and_in(f->nodes, c->nodes_min, c->nodes_max))
         return false;
     if (c->name && fnmatch(c->name, f->name ? f->name : "", 0))
         return false;

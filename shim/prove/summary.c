@@ -58,8 +58,7 @@ static int take_comms(struct process_summary *s, const struct log_file *f)
             continue;
         s->comms[s->comm_count++] = comm_key(f, i, 0);
         s->calls += c->wrapped_calls;
-        if ((c->flags & NCCLSHIM_COMM_COUNTED) && c->nccl_calls > c->wrapped_calls)
-            s->not_intercepted += c->nccl_calls - c->wrapped_calls;
+        s->not_intercepted += c->missed_calls;
     }
     qsort(s->comms, s->comm_count, sizeof(*s->comms), order);
     for (size_t i = 0; i < s->comm_count; i++) {

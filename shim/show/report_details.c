@@ -248,10 +248,10 @@ void print_missed(const struct findings *f, const struct term *t)
     print_title(t, "not intercepted", "");
     for (uint32_t i = 0; i < r->comm_count; i++) {
         const struct run_comm *c = &r->comms[i];
-        if (c->counted && c->nccl_calls > c->wrapped_calls)
-            note(t, "%s: NCCL counted %s calls, the shim saw %s",
-                    comm_label(r, i, label, sizeof(label)), unit_count(c->nccl_calls, a),
-                    unit_count(c->wrapped_calls, b));
+        if (c->missed_calls)
+            note(t, "%s: %s of %s calls were not intercepted",
+                 comm_label(r, i, label, sizeof(label)), unit_count(c->missed_calls, a),
+                 unit_count(c->wrapped_calls + c->missed_calls, b));
     }
     for (uint32_t i = 0; i < r->process_count; i++) {
         const struct ncclshim_note *n = NULL;

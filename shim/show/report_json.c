@@ -204,8 +204,8 @@ static json_t *json_comm(const struct findings *f, uint32_t comm, const struct r
     j = json_pack("{s:o, s:b, s:i, s:i, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                   json_text(c->name), "named", c->named, "ranks", (int)c->ranks, "ranks_in_run",
                   (int)c->member_count, "nodes", c->nodes < 0 ? json_null() : json_integer(c->nodes), "hash",
-                  json_hex(c->hash), "timed", c->timed, "calls", json_u64(c->wrapped_calls), "nccl_calls",
-                  c->counted ? json_u64(c->nccl_calls) : json_null(), "failed_calls",
+                  json_hex(c->hash), "timed", c->timed, "calls", json_u64(c->wrapped_calls), "not_intercepted",
+                  c->counted || c->missed_calls ? json_u64(c->missed_calls) : json_null(), "failed_calls",
                   json_u64(c->failed_calls), "asked_max_ctas", json_ctas(m->asked_max_ctas),
                   "given_max_ctas", json_ctas(m->given_max_ctas), "total_ns", json_u64(c->total_ns), "rows",
                   json_rows, "arrivals", json_arrivals(f, comm));

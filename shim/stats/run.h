@@ -55,8 +55,8 @@ struct run_comm {
     int32_t nodes;       /* -1 unknown */
     uint32_t flags;      /* of all members together */
     bool timed;          /* at least one member has a ring */
-    bool counted;        /* nccl_calls holds NCCL's own count for every member */
-    uint64_t wrapped_calls, nccl_calls, failed_calls;
+    bool counted;        /* missed_calls is exact for every member */
+    uint64_t wrapped_calls, missed_calls, failed_calls;
     uint64_t total_ns;   /* of its rows, for sorting */
     struct run_member *members; /* by rank */
     uint32_t member_count;

@@ -69,7 +69,7 @@ static int add_member(struct run_comm *c, uint32_t process, uint32_t number, str
     c->timed |= entry->ring >= 0;
     c->counted &= (entry->flags & NCCLSHIM_COMM_COUNTED) != 0;
     c->wrapped_calls += entry->wrapped_calls;
-    c->nccl_calls += entry->nccl_calls;
+    c->missed_calls += entry->missed_calls;
     c->failed_calls += entry->failed_calls;
     return 0;
 }
@@ -169,8 +169,7 @@ int run_match_comms(struct run *r)
         struct run_comm *c = &r->comms[i];
         if (!c->named)
             snprintf(c->name, sizeof(c->name), "%u", i + 1);
-        if (c->nccl_calls > c->wrapped_calls && c->counted)
-            r->missed_calls += c->nccl_calls - c->wrapped_calls;
+        r->missed_calls += c->missed_calls;
         qsort(c->members, c->member_count, sizeof(*c->members), by_rank);
     }
     sum_times(r);

@@ -48,7 +48,7 @@ HEAD_NAMES = ("magic version byte_order header_bytes state file_bytes pid uid st
               "settings_digest").split()
 COMM_NAMES = ("state flags library parent rank ranks nodes device ring asked_min_ctas "
               "asked_max_ctas given_min_ctas given_max_ctas channels hash id_digest created_ns "
-              "ready_ns ended_ns wrapped_calls nccl_calls failed_calls name settings_digest").split()
+              "ready_ns ended_ns wrapped_calls missed_calls failed_calls name settings_digest").split()
 SITE_NAMES = ("state comm op dtype redop flags algo proto channels warps count bytes capture index "
               "group root issued stamped").split()
 
@@ -150,12 +150,12 @@ class Log:
         struct.pack_into("<Q", self.m, offset, old + by)
 
     def comm(self, ranks=1, rank=0, ring=0, hash=0, id_digest=0, name="", state=2, flags=0,
-             device=0, parent=-1, wrapped_calls=0, nccl_calls=0, nodes=1, channels=-1, library=0):
+             device=0, parent=-1, wrapped_calls=0, missed_calls=0, nodes=1, channels=-1, library=0):
         n, at, _ = self._take(COMMS, 1)
         now = time.time_ns()
         struct.pack_into(COMM_FORMAT, self.m, at + 256 * n, 0, flags, library, parent, rank, ranks,
                          nodes, device, ring, UNDEF, UNDEF, UNDEF, UNDEF, channels, hash, id_digest,
-                         now, now, 0, wrapped_calls, nccl_calls, 0, name.encode()[:63], 0, *[0] * 8)
+                         now, now, 0, wrapped_calls, missed_calls, 0, name.encode()[:63], 0, *[0] * 8)
         struct.pack_into("<I", self.m, at + 256 * n, state)
         return n
 

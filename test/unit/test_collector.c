@@ -257,7 +257,7 @@ static void ranks_that_are_threads_of_one_process_are_counted_each(void **state)
         x.comm[i] = (struct ncclshim_comm){.state = NCCLSHIM_COMM_READY, .parent = i < 4 ? -1 : i - 4,
                                            .hash = i < 4 ? 77 : 0, .ranks = i < 4 ? 4 : 2,
                                            .flags = NCCLSHIM_COMM_COUNTED, .wrapped_calls = 10,
-                                           .nccl_calls = i == 2 ? 13 : 10};
+                                           .missed_calls = i == 2 ? 3 : 0};
     x.comm[6].state = NCCLSHIM_COMM_FAILED;
     x.head->sections[1].used = 7;
     assert_int_equal(log_open(x.path, &f, &e), 0);

@@ -26,11 +26,11 @@ static void missed(void)
         CHECK(start(v, context, &group) == NULL);
         shim_inside = 0;
         start(v, context, &launch); /* its launch, on another thread: a non-blocking communicator */
-        CHECK_INT(c.entry->nccl_calls, 0);
+        CHECK_INT(c.entry->missed_calls, 0);
         start(v, context, &api);
         start(v, context, &p2p);
         start(v, context, &group);
-        CHECK_INT(c.entry->nccl_calls, 2);
+        CHECK_INT(c.entry->missed_calls, 2);
     }
     close_log(log);
 }
@@ -55,7 +55,7 @@ static void old_versions(void)
         end_birth();
         CHECK(!(c.entry->flags & NCCLSHIM_COMM_COUNTED));
         start(v, context, &e); /* a replay of a graph with network traffic looks just like this */
-        CHECK_INT(c.entry->nccl_calls, 0);
+        CHECK_INT(c.entry->missed_calls, 0);
         table_of(v)->finalize(context);
     }
     close_log(log);
@@ -79,7 +79,7 @@ static void bypassed(void)
         CHECK_INT(entry->flags, NCCLSHIM_COMM_ADOPTED | NCCLSHIM_COMM_COUNTED);
         for (int i = 0; i < 10; i++)
             start(v, context, &e);
-        CHECK_INT(entry->nccl_calls, 10);
+        CHECK_INT(entry->missed_calls, 10);
         CHECK_INT(entry->wrapped_calls, 0);
         CHECK(entry->hash == HASH);
         table_of(v)->finalize(context);
@@ -109,7 +109,7 @@ static void on_its_way(void)
     birth_current = NULL; /* made in a group: its init runs on a thread of NCCL's */
     context = begin(3, &mask, 0);
     start(3, context, &e);
-    CHECK(log->comms[1].state == 0 && c.entry->nccl_calls == 0);
+    CHECK(log->comms[1].state == 0 && c.entry->missed_calls == 0);
     CHECK_INT(table_of(3)->finalize(context), ncclSuccess);
     close_log(log);
 }

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shim in front of each shape of calling NCCL (clients/shapes): what its log says, by the independent
+parser. Each shape must also run as without the shim."""
+import glob
+from collections import Counter
+
+import pytest
+
+import logmaker
+
+ALL_REDUCE, SEND, RECV, GROUP = 0, 8, 9, 10
+CAPTURED, TIMED, PART, CHAINED = 1, 2, 4, 16
+NONBLOCKING = 1
+READY, ENDED = 2, 4
+RANKS = 2
+
+
+def run(box, shape, **env):
+    """Run a shape under the shim; returns the parsed log of its process."""
+    done = box.preload(box.build / "clients" / "shapes", shape, env=env)
+    assert done.code == 0 and done.out == "done\n" and done.err == "", done
+    return the_log(box)
+
+
+def the_log(box):
+    logs = glob.glob(str(box.logs / "*.ncclshim"))
+    assert len(logs) == 1, logs
+    return logmaker.parse(logs[0])
+
+
+def records(log):
+    """[(site, start, end, run)] of all rings."""
+    return [r for ring in log.rings.values() for r in ring["records"].values()]
+
+
+def timed(log):
+    """{(op, bytes, captured): records}"""
+    seen = Counter()
+    for site, start, end, _ in records(log):
+        assert start < end
+        s = log.sites[site]
+        assert s["flags"] & TIMED and not s["flags"] & PART
+        seen[s["op"], s["bytes"], bool(s["flags"] & CAPTURED)] += 1
+    return dict(seen)
+
+
+def issued(log, flags=0):
+    seen = Counter()
+    for s in log.sites:
+        if s["state"] == 1 and s["flags"] & PART == flags & PART:
+            seen[s["op"], s["bytes"]] += s["issued"]
+    return dict(seen)
+
+
+def test_a_single_call_in_a_group_has_the_groups_time(box):
+    log = run(box, "group-one-call")
+    assert timed(log) == {(ALL_REDUCE, 4000, False): 5 * RANKS}
+
+
+def test_t04_several_calls_of_a_group_become_one_record_and_parts_without_a_time(box):
+    log = run(box, "group-two-calls")
+    both = 4096 + (4 << 20)
+    assert timed(log) == {(GROUP, both, False): 3 * RANKS}
+    assert issued(log, PART) == {(ALL_REDUCE, 4096): 3 * RANKS, (ALL_REDUCE, 4 << 20): 3 * RANKS}
+    groups = {s["group"] for s in log.sites if s["op"] == GROUP}
+    assert {s["group"] for s in log.sites if s["flags"] & PART} == groups and 0 not in groups
+    assert all(s["root"] == 2 for s in log.sites if s["op"] == GROUP)
+    assert [c["wrapped_calls"] for c in log.comms] == [6, 6]
+
+
+def test_t04_a_group_over_two_communicators_and_streams_is_timed_on_each(box):
+    log = run(box, "group-two-comms")
+    assert timed(log) == {(ALL_REDUCE, 8000, False): 4 * RANKS, (ALL_REDUCE, 12000, False): 4 * RANKS}
+
+
+def test_t04_send_and_receive_have_bytes_and_peer(box):
+    log = run(box, "group-send-recv")
+    assert timed(log) == {(GROUP, 4096, False): 6 * RANKS}
+    parts = [s for s in log.sites if s["flags"] & PART]
+    assert {(s["op"], s["bytes"]) for s in parts} == {(SEND, 2048), (RECV, 2048)}
+    assert {s["root"] for s in parts} == {0, 1}
+
+
+def test_t04_a_failing_member_closes_the_group_and_the_next_call_is_timed(box):
+    log = run(box, "group-failing")
+    assert timed(log) == {(ALL_REDUCE, 4000, False): RANKS}
+    assert all(c["failed_calls"] >= 1 for c in log.comms)
+
+
+def test_a_group_in_a_capture_is_timed_at_each_replay(box):
+    log = run(box, "group-in-capture")
+    assert timed(log) == {(GROUP, 6000, True): 10 * RANKS, (ALL_REDUCE, 8000, True): 10 * RANKS}
+
+
+def test_t02_one_eager_three_captured_fifty_replays_one_eager_are_152_records_a_rank(box):
+    log = run(box, "capture-replays")
+    assert timed(log) == {(ALL_REDUCE, 43008, False): 2 * RANKS, (ALL_REDUCE, 43008, True): 150 * RANKS}
+    assert len(records(log)) == 152 * RANKS
+    # one right behind the other: the start of the second and third is the end of the one before
+    chained = [s for s in log.sites if s["flags"] & CHAINED]
+    assert len(chained) == 2 * RANKS
+    ends = {(site, run): end for site, _, end, run in records(log)}
+    number = {id(s): n for n, s in enumerate(log.sites)}
+    for s in chained:
+        n = number[id(s)]
+        for site, start, _, turn in records(log):
+            if site == n:
+                assert start == ends[n - 1 if log.sites[n - 1]["comm"] == s["comm"] else n - 2, turn]
+
+
+def test_t01_strict_captures_among_eager_calls_are_never_invalidated(box):
+    log = run(box, "capture-strict", SHAPES_ROUNDS=40)
+    assert timed(log) == {(ALL_REDUCE, 4000, False): 400 * RANKS, (ALL_REDUCE, 4000, True): 400 * RANKS}
+
+
+def test_a_fork_and_join_over_two_streams_is_timed_on_both(box):
+    log = run(box, "capture-fork-join")
+    assert timed(log) == {(ALL_REDUCE, b, True): 20 * RANKS for b in (4000, 8000, 12000)}
+
+
+@pytest.mark.parametrize("sample", [1, 3])
+def test_an_executable_graph_can_be_updated_after_recapture(box, sample):
+    profile = box.profile("sampled", "[log]\nsample = %d\n" % sample)
+    log = run(box, "capture-update", NCCLSHIM_PROFILE=profile)
+    stamped = len(range(0, 10, sample))
+    assert timed(log) == {(ALL_REDUCE, 4000, True): 5 * stamped * RANKS}
+
+
+def test_a_graph_instantiated_twice_and_as_a_child_is_timed_in_all(box):
+    log = run(box, "capture-twice")
+    assert timed(log) == {(ALL_REDUCE, 4000, True): 10 * 3 * 4 * RANKS}
+    runs = Counter(site for site, *_ in records(log))
+    assert set(runs.values()) == {12}
+
+
+def test_more_captures_than_call_sites_fit_reuse_them(box):
+    log = run(box, "capture-many")
+    assert sum(timed(log).values()) == 300 * 122 * RANKS
+    assert log.head["sites_lost"] == 0
+
+
+def test_default_streams_and_two_streams_at_once(box):
+    log = run(box, "streams")
+    assert timed(log) == {(ALL_REDUCE, b, False): 5 * RANKS for b in (4000, 8000, 12000, 16000)}
+
+
+def test_c04_communicators_of_every_birth_have_a_number_and_their_calls(box):
+    log = run(box, "birth-ways")
+    calls = Counter()
+    for c in log.comms:
+        calls[c["wrapped_calls"]] += 1
+        assert c["state"] == ENDED and c["ended_ns"] >= c["created_ns"]
+    # with config 1 call, its split 2, scalable 3, in a group 4; on each rank; one split made without a call
+    assert calls == {1: RANKS, 2: RANKS, 3: RANKS, 4: RANKS, 0: 1}
+    named = [c for c in log.comms if c["name"] == "with-config"]
+    assert len(named) >= RANKS
+    assert all(c["parent"] >= 0 for c in log.comms if c["wrapped_calls"] == 2)
+
+
+def test_init_all_makes_one_communicator_a_device(box):
+    log = run(box, "birth-init-all")
+    assert timed(log) == {(ALL_REDUCE, 4000, False): 7 * RANKS}
+    assert sorted((c["rank"], c["ranks"], c["device"]) for c in log.comms) == [(0, 2, 0), (1, 2, 1)]
+
+
+def test_c03_a_non_blocking_communicator_is_counted_not_timed(box):
+    log = run(box, "birth-nonblocking")
+    assert timed(log) == {}
+    assert issued(log) == {(ALL_REDUCE, 4000): 5 * RANKS}
+    assert all(c["flags"] & NONBLOCKING and c["failed_calls"] == 0 for c in log.comms)
+
+
+def test_thousands_of_communicators_leave_the_right_records(box):
+    log = run(box, "birth-thousands", SHAPES_ROUNDS=1000)
+    assert len(log.comms) + log.head["comms_lost"] == RANKS * 1001
+    assert timed(log) == {(ALL_REDUCE, 4000, False): RANKS * 20}
+    assert all(c["state"] == ENDED for c in log.comms)
+
+
+def test_p06_two_hundred_forks_among_calls_hang_nothing_and_keep_the_parents_log(box):
+    log = run(box, "process-forks")
+    assert log.head["state"] == 2
+    assert sum(timed(log).values()) == sum(c["wrapped_calls"] for c in log.comms)
+
+
+@pytest.mark.parametrize("end", ["kill", "abort", "_exit", "exec", "quick_exit", "exit"])
+def test_t05_every_finished_call_is_there_however_the_process_ends(box, end):
+    done = box.preload(box.build / "clients" / "shapes", "process-ending", env={"SHAPES_END": end})
+    assert done.code == {"kill": -9, "abort": -6}.get(end, 0), done
+    log = the_log(box)
+    assert timed(log) == {(ALL_REDUCE, 4000, False): 50 * RANKS}
+    assert all(ring["half"] == 0 for ring in log.rings.values())
+    assert log.head["state"] == (2 if end == "exit" else 1)
+    report = box.cli("report")
+    assert report.code == 0, report
+    assert ("not closed" in report.out) == (end != "exit"), report
+
+
+def test_after_the_first_calls_the_shim_allocates_nothing(box):
+    run(box, "process-no-malloc")
