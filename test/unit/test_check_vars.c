@@ -206,6 +206,10 @@ static void versions_compare_in_the_order_of_releases(void **state)
     assert_int_equal(r.most, 22899);
     assert_int_equal(version_range_parse("2.28", &r), 0);
     assert_int_equal(r.least, 22800);
+    assert_int_equal(version_range_parse("<2.28", &r), 0);
+    assert_int_equal(r.most, 22799);
+    assert_int_equal(version_range_parse(">2.28.3", &r), 0);
+    assert_int_equal(r.least, 22804);
     assert_int_equal(version_range_parse(">=2.28,", &r), -1);
     assert_int_equal(version_range_parse("<2.21, >2.28", &r), -1);
 }

@@ -142,6 +142,15 @@ static void one_pair_of_quotes_goes_and_others_are_refused(void **state)
     bad("[env]\nNCCL_IB_HCA = \"a\" b\n", 2, "behind the closing quote");
 }
 
+static void a_comment_behind_a_value_needs_a_blank_before_it(void **state)
+{
+    (void)state;
+    struct profile *p = good("[profile]\ndescription = a;b # c ; d\n[env]\nNCCL_DEBUG = WARN\n");
+
+    assert_string_equal(p->description, "a;b # c");
+    profile_free(p);
+}
+
 static void a_key_without_value_is_refused(void **state)
 {
     (void)state;
@@ -283,7 +292,9 @@ static void conditions_must_all_hold(void **state)
     assert_string_equal(profile_comm_match(p, &f)->label, "tp");
     f.nodes = -1; /* not known yet */
     assert_null(profile_comm_match(p, &f));
-    f.nodes = 1, f.ranks = 9;
+    f.nodes = 1, f.index = -1; /* nor this */
+    assert_null(profile_comm_match(p, &f));
+    f.index = 1, f.ranks = 9;
     assert_null(profile_comm_match(p, &f));
     f.ranks = 8, f.index = 2;
     assert_null(profile_comm_match(p, &f));
@@ -346,6 +357,7 @@ int main(void)
         cmocka_unit_test(sizes_become_bytes_where_nccl_wants_bytes),
         cmocka_unit_test(what_nccl_would_misread_is_refused_with_what_it_would_read),
         cmocka_unit_test(one_pair_of_quotes_goes_and_others_are_refused),
+        cmocka_unit_test(a_comment_behind_a_value_needs_a_blank_before_it),
         cmocka_unit_test(a_key_without_value_is_refused),
         cmocka_unit_test(the_whole_file_counts_or_nothing),
         cmocka_unit_test(bytes_that_are_no_utf8_text_are_refused),
