@@ -18,7 +18,8 @@
 #include "shim/log/write/space.h"
 
 #define PAGE 4096u
-#define COMM_CAP 1024u       /* 256 KiB; more are counted as lost */
+#define COMM_CAP 8192u       /* 2 MiB; see take_ended for programs that make more */
+#define COMM_LEAST 64u
 #define NOTES_BYTES (256u << 10)
 #define SITE_LEAST 512u
 #define RING_LEAST 1024u
@@ -92,9 +93,9 @@ static void fill_header(struct ncclshim_log_header *h, uint64_t bytes)
     h->state = NCCLSHIM_LOG_OPEN;
 }
 
-static int map_fixed(struct log_writer *w, uint32_t site_cap, struct error *e)
+static int map_fixed(struct log_writer *w, uint32_t comm_cap, uint32_t site_cap, struct error *e)
 {
-    uint64_t comms = page_up(COMM_CAP * sizeof(struct ncclshim_comm));
+    uint64_t comms = page_up((uint64_t)comm_cap * sizeof(struct ncclshim_comm));
     uint64_t sites = page_up((uint64_t)site_cap * sizeof(struct ncclshim_site));
     uint64_t total = PAGE + NOTES_BYTES + comms + sites;
     uint8_t *base;
@@ -108,7 +109,7 @@ static int map_fixed(struct log_writer *w, uint32_t site_cap, struct error *e)
     w->notes = base + PAGE;
     w->notes_cap = NOTES_BYTES;
     w->comms = (struct ncclshim_comm *)(base + PAGE + NOTES_BYTES);
-    w->comm_cap = COMM_CAP;
+    w->comm_cap = comm_cap;
     w->sites = (struct ncclshim_site *)(base + PAGE + NOTES_BYTES + comms);
     w->site_cap = site_cap;
     fill_header(w->head, total);
@@ -123,6 +124,7 @@ static int map_fixed(struct log_writer *w, uint32_t site_cap, struct error *e)
 
 int log_writer_open(struct log_writer *w, const char *dir, uint32_t site_cap, struct error *e)
 {
+    uint32_t comm_cap = COMM_CAP;
     int dir_fd;
 
     memset(w, 0, sizeof(*w));
@@ -139,7 +141,9 @@ int log_writer_open(struct log_writer *w, const char *dir, uint32_t site_cap, st
     w->room = space_share(w->fd);
     while (site_cap > SITE_LEAST && (uint64_t)site_cap * sizeof(struct ncclshim_site) > w->room / 4)
         site_cap /= 2;
-    if (map_fixed(w, site_cap, e)) {
+    while (comm_cap > COMM_LEAST && (uint64_t)comm_cap * sizeof(struct ncclshim_comm) > w->room / 8)
+        comm_cap /= 2;
+    if (map_fixed(w, comm_cap, site_cap, e)) {
         unlinkat(dir_fd, strrchr(w->path, '/') + 1, 0);
         close(w->fd);
         w->fd = -1;
@@ -240,10 +244,35 @@ static int64_t take_entry(struct log_writer *w, unsigned section, uint32_t cap, 
     return -1;
 }
 
+/*
+ * When the table is full: the entry of a communicator that ended without a single call. No record
+ * and no call site names it, so it can be another's.
+ */
+static struct ncclshim_comm *take_ended(struct log_writer *w, uint32_t *number)
+{
+    for (uint32_t i = 0; i < w->comm_cap; i++) {
+        struct ncclshim_comm *c = &w->comms[i];
+        uint32_t ended = NCCLSHIM_COMM_ENDED;
+        if (c->wrapped_calls || c->missed_calls ||
+            !atomic_compare_exchange_strong(A32(&c->state), &ended, NCCLSHIM_COMM_FREE))
+            continue;
+        memset(c, 0, sizeof(*c));
+        *number = i;
+        return c;
+    }
+    return NULL;
+}
+
 struct ncclshim_comm *log_comm_add(struct log_writer *w, uint32_t *number)
 {
-    int64_t i = take_entry(w, 1, w->comm_cap, w->head ? &w->head->comms_lost : NULL);
+    struct ncclshim_comm *again = NULL;
+    int64_t i;
 
+    if (w->head && atomic_load_explicit(A64(&w->head->sections[1].used), memory_order_relaxed) >= w->comm_cap)
+        again = take_ended(w, number);
+    if (again)
+        return again;
+    i = take_entry(w, 1, w->comm_cap, w->head ? &w->head->comms_lost : NULL);
     if (i < 0)
         return NULL;
     *number = (uint32_t)i;
