@@ -26,6 +26,7 @@ include $(wildcard test/unit/*.mk test/bench/*.mk)
 unit_objs = $(UNIT_OBJ_$(basename $(notdir $(1)))) $(if $(filter $(1),$(UNIT_WITH_SHIM)),$(BUILD)/libshim.a)
 unit_libs = $(UNIT_LIBS_$(basename $(notdir $(1)))) $(if $(filter $(1),$(UNIT_WITH_CUDA)),$(BUILD)/fake/libcuda.so.1) \
               $(if $(filter $(1),$(UNIT_WITH_NCCL)),$(BUILD)/fake/libnccl.so.2)
+unit_built = $(filter $(BUILD)/%,$(call unit_libs,$(1)))
 UNIT_LINK  = $(CC) $(ALL_CFLAGS) $(LDFLAGS) -pie -Wl,--as-needed,-rpath,$(abspath $(BUILD)/fake) -o $@
 
 $(UNIT_OBJ): CPPFLAGS += $(CUDA_INC:%=-isystem %) $(NCCL_INC:%=-isystem %)
@@ -34,12 +35,18 @@ $(BUILD)/libshim.a: $(SHIM_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# The sanitizers' own start-up calls dlsym, before code with their checks in it can run.
+$(BUILD)/pic/shim/preload/dlsym.o: ALL_CFLAGS = $(STD) $(filter-out -fsanitize%,$(OPT)) $(WARN) $(HARDEN) $(CFLAGS)
+
+# $$* and not %: in the second expansion a % inside a function would be the stem, too.
 .SECONDEXPANSION:
-$(UNIT_BIN): $(BUILD)/unit/%: $(BUILD)/obj/test/unit/%.o $$(call unit_objs,test/unit/%.c) $(BUILD)/libcli.a | $$(filter $(BUILD)/%,$$(call unit_libs,test/unit/%.c))
+$(UNIT_BIN): $(BUILD)/unit/%: $(BUILD)/obj/test/unit/%.o $$(call unit_objs,test/unit/$$*.c) \
+  $(BUILD)/libcli.a | $$(call unit_built,test/unit/$$*.c)
 	@mkdir -p $(@D)
 	$(UNIT_LINK) $(filter %.o %.a,$^) $(call unit_libs,test/unit/$*.c) -lcmocka $(CLI_LIBS)
 
-$(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/obj/test/bench/%.o $$(call unit_objs,test/bench/%.c) $(BUILD)/libcli.a | $$(filter $(BUILD)/%,$$(call unit_libs,test/bench/%.c))
+$(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/obj/test/bench/%.o $$(call unit_objs,test/bench/$$*.c) \
+  $(BUILD)/libcli.a | $$(call unit_built,test/bench/$$*.c)
 	@mkdir -p $(@D)
 	$(UNIT_LINK) $(filter %.o %.a,$^) $(call unit_libs,test/bench/$*.c) $(CLI_LIBS)
 
