@@ -19,6 +19,7 @@
 #define TAIL_CALLS 1000u
 #define FLOOR_SHARE 0.1       /* of p50 */
 #define COMM_SHARE 0.5        /* of a forward pass */
+#define SHORT_NS 100000u      /* calls for which one or two microseconds are worth having */
 #define SMALL_BYTES 65536u    /* LL's and LL128's home; above, Simple is the usual choice */
 #define ROW_SHARE 0.05        /* rows below this share of the time are not spoken about */
 
@@ -130,6 +131,10 @@ static void about_settings(struct findings *f)
              "The processes do not have the same settings: %s%s. Ranks that disagree can hang or "
              "give wrong data; the table below tells who has what.", differ_name,
              differ > 1 ? " and others" : "");
+    else if (s->digests_differ)
+        hint(f, "digests_differ", true,
+             "The processes' digests of their NCCL settings differ, though no setting on record does: "
+             "look at NCCL's own configuration files on each host.");
     if (lost)
         hint(f, "setting_lost", false,
              "The profile's %s%s did not get its way: the environment already had another value. "
@@ -189,6 +194,35 @@ static void about_straggler(struct findings *f, uint32_t comm)
          wait);
 }
 
+/*
+ * NCCL_GRAPH_MIXING_SUPPORT=0 saves an event node a captured call, which counts for short ones; NCCL
+ * allows it where a communicator is never used eagerly while a graph runs (docs/measurements.md).
+ */
+static void about_graph_mixing(struct findings *f, uint32_t comm)
+{
+    const struct run *r = f->run;
+    char name[128], p50[UNIT_SIZE];
+
+    if (r->comms[comm].flags & NCCLSHIM_COMM_MIXED_USE || setting_named(&f->settings, "NCCL_GRAPH_MIXING_SUPPORT"))
+        return;
+    for (uint32_t i = 0; i < r->row_count; i++) {
+        const struct run_row *row = &r->rows[i];
+        if (row->comm == comm && !row->captured && row->issued)
+            return;
+    }
+    for (uint32_t i = 0; i < r->row_count; i++) {
+        const struct run_row *row = &r->rows[i];
+        uint64_t time = hist_quantile(&row->ns, 0.5);
+        if (row->comm != comm || row->timed < TAIL_CALLS || time > SHORT_NS)
+            continue;
+        hint(f, "graph_mixing", false,
+             "%s is used in graphs only, and its calls are short (%s): NCCL_GRAPH_MIXING_SUPPORT=0 may take "
+             "1 to 2 us off each. Try the profile decode-graph, and read its condition first.",
+             comm_label(r, comm, name, sizeof(name)), unit_ns(time, p50));
+        return;
+    }
+}
+
 static void about_comm(struct findings *f, uint32_t comm)
 {
     const struct run_comm *c = &f->run->comms[comm];
@@ -211,6 +245,7 @@ static void about_comm(struct findings *f, uint32_t comm)
              "%s: the profile asked for min_ctas %d, NCCL was given %d (the environment beats the "
              "communicator's configuration).", name, m->asked_min_ctas, m->given_min_ctas);
     about_straggler(f, comm);
+    about_graph_mixing(f, comm);
 }
 
 /* ---- the calls ------------------------------------------------------------------------------- */

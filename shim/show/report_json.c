@@ -280,7 +280,7 @@ json_t *report_json(const struct findings *f, const struct report_options *o)
     j = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "version", REPORT_VERSION,
                   "run", json_run(f), "log", json_log(f->run), "nccl", json_copies(f), "processes",
                   json_processes(f->run), "passes", json_passes(f->run), "communicators", comms, "settings",
-                  json_settings(f), "settings_differ", f->settings.differ, "not_intercepted",
+                  json_settings(f), "settings_differ", f->settings.differ || f->settings.digests_differ, "not_intercepted",
                   json_notes(f->run, NCCLSHIM_NOTE_MISSED), "warnings",
                   json_notes(f->run, NCCLSHIM_NOTE_WARNING), "hints", json_hints(f));
     return j;

@@ -75,6 +75,8 @@ static int take_asked(struct settings *s, const struct run *r, uint32_t process)
         if (n->type != NCCLSHIM_NOTE_ASKED)
             continue;
         any = true;
+        if (n->a == NCCLSHIM_ORIGIN_COMM) /* an answer for one communicator alone: told there */
+            continue;
         length = log_note_text(n, 0, text, sizeof(text));
         for (size_t i = 0; i < s->count && !item; i++)
             if (!strcmp(s->items[i].name, text))
@@ -131,6 +133,10 @@ int settings_gather(const struct run *r, struct settings *s)
         if (differs_by_nature(item->name))
             item->differs = false;
         s->differ |= item->differs;
+    }
+    for (uint32_t i = 1; i < r->process_count; i++) {
+        uint64_t a = r->processes[0].log->head.settings_digest, b = r->processes[i].log->head.settings_digest;
+        s->digests_differ |= a && b && a != b;
     }
     if (s->count)
         qsort(s->items, s->count, sizeof(*s->items), by_name);

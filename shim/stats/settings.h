@@ -31,7 +31,9 @@ struct setting {
 struct settings {
     struct setting *items; /* by name */
     size_t count;
-    bool differ;           /* any of them differs, or the digests do */
+    bool differ;           /* any of them differs */
+    bool digests_differ;   /* the processes' own digests of what NCCL had, which also cover what no
+                              note tells */
 };
 
 /* 0, or -1 when memory is out. */
