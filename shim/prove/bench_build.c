@@ -31,6 +31,19 @@ static int count_gpus(int *count, bool *simulated, const char *nccl, struct erro
     return 0;
 }
 
+#define ONE_GPU_SINCE 23003
+
+static int check_one_gpu(struct error *e)
+{
+    int version = 0;
+
+    GPUAPI_NC(e, version(&version));
+    return version >= ONE_GPU_SINCE
+               ? 0
+               : error_set(e, NULL, 0, "--one-gpu needs NCCL 2.30.3 or newer, this is %d.%d.%d; NCCLSHIM_NCCL "
+                                       "names another", version / 10000, version / 100 % 100, version % 100);
+}
+
 /* Nobody told how many: as in the run, as many as there are, two on the simulator. */
 static int choose_ranks(const struct bench_result *b, int gpus, bool simulated)
 {
@@ -63,6 +76,8 @@ static int set_ranks(struct bench_result *b, struct bench_settings *set, struct 
         return 0;
     }
     if (count_gpus(&gpus, &simulated, set->nccl, e) < 0)
+        return -1;
+    if (b->o.one_gpu && check_one_gpu(e) < 0)
         return -1;
     set->ranks = b->o.ranks ? b->o.ranks : choose_ranks(b, gpus, simulated);
     set->local_ranks = set->ranks;

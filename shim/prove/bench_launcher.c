@@ -52,7 +52,7 @@ static uint64_t job_digest(const struct bench_launcher *l)
     static const char *const names[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID",
                                         "SLURM_STEP_ID", "PMI_JOBID", "TORCHELASTIC_RUN_ID"};
     uint64_t h = digest_bytes(DIGEST_START, l->name, strlen(l->name));
-    int parent = (int)getppid();
+    int session = (int)getsid(0);
     size_t seen = 0;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -63,8 +63,8 @@ static uint64_t job_digest(const struct bench_launcher *l)
             seen++;
         }
     }
-    /* Ranks of one host are siblings, whatever started them. */
-    return seen ? h : digest_bytes(h, &parent, sizeof(parent));
+    /* Siblings, perhaps each in a script of its own: what they surely share is the session. */
+    return seen ? h : digest_bytes(h, &session, sizeof(session));
 }
 
 static int find_file(struct bench_launcher *l, struct error *e)

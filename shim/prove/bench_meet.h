@@ -33,6 +33,8 @@ void bench_meet_fail(struct bench_meet *m);
 int bench_meet_connect(struct bench_meet *m, const struct bench_settings *set, uint64_t job,
                        struct error *e);
 void bench_meet_close(struct bench_meet *m);
+/* Remove what a rank that was killed in the middle of it left in a file system. */
+void bench_meet_forget(const struct bench_settings *set);
 
 /* Blocking transfers of whole messages. 0, or -1 with *e filled. */
 int bench_tcp_send(int fd, const void *data, size_t size, struct error *e);

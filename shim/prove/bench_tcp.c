@@ -379,6 +379,15 @@ int bench_meet_connect(struct bench_meet *m, const struct bench_settings *set, u
     return rc < 0 ? -1 : share_memory(m, e);
 }
 
+void bench_meet_forget(const struct bench_settings *set)
+{
+    char path[660];
+
+    if (set->launched && set->launcher.rank == 0 && !set->launcher.host[0] &&
+        file_name(set, path, sizeof(path)) == 0)
+        unlink(path);
+}
+
 void bench_meet_close(struct bench_meet *m)
 {
     for (int r = 0; r < WORKLOAD_RANKS; r++)

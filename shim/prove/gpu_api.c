@@ -57,10 +57,32 @@ int gpuapi_load(const char *nccl, struct error *e)
     return load_nccl(nccl, e);
 }
 
-/* "mem_alloc(&r->arena, bytes)" -> 9 letters: the arguments are of no use to the reader. */
-static int word_length(const char *call)
+struct name {
+    const char *member, *exported;
+};
+
+static const struct name cuda_names[] = {
+#define X(member, name, params) {#member, name},
+    GPUAPI_CUDA(X)
+#undef X
+        {NULL, NULL},
+};
+static const struct name nccl_names[] = {
+#define X(member, name, must, params) {#member, name},
+    GPUAPI_NCCL(X)
+#undef X
+        {NULL, NULL},
+};
+
+/* "mem_alloc(&r->arena, bytes)" -> "cuMemAlloc_v2"; what is in no table stays as it is. */
+static const char *exported(const struct name *names, const char *call)
 {
-    return (int)strcspn(call, "(");
+    size_t n = strcspn(call, "(");
+
+    for (; names->member; names++)
+        if (strlen(names->member) == n && !strncmp(names->member, call, n))
+            return names->exported;
+    return call;
 }
 
 int gpuapi_cuda_failed(struct error *e, const char *call, int result)
@@ -71,7 +93,7 @@ int gpuapi_cuda_failed(struct error *e, const char *call, int result)
         gpuapi_cu.error_name(result, &name);
     if (gpuapi_cu.error_text)
         gpuapi_cu.error_text(result, &words);
-    return error_set(e, NULL, 0, "CUDA %.*s failed: %s (%d): %s", word_length(call), call,
+    return error_set(e, NULL, 0, "%s failed: %s (%d): %s", exported(cuda_names, call),
                      name ? name : "unknown error", result, words ? words : "no text");
 }
 
@@ -79,7 +101,7 @@ int gpuapi_nccl_failed(struct error *e, const char *call, int result)
 {
     const char *last = gpuapi_nc.last_error ? gpuapi_nc.last_error(NULL) : NULL;
 
-    return error_set(e, NULL, 0, "NCCL %.*s failed: %s (%d)%s%s%s", word_length(call), call,
+    return error_set(e, NULL, 0, "%s failed: %s (%d)%s%s%s", exported(nccl_names, call),
                      gpuapi_nc.error_text ? gpuapi_nc.error_text(result) : "error", result,
                      last && *last ? ": " : "", last && *last ? last : "",
                      last && *last ? "" : "; NCCL_DEBUG=WARN tells more");

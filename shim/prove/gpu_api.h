@@ -114,7 +114,7 @@ extern struct gpuapi_nccl gpuapi_nc;
 /* Load both, NCCL from `nccl` (a path or a name). Before any thread. 0, or -1 with *e filled. */
 int gpuapi_load(const char *nccl, struct error *e);
 
-/* What a call that was not 0 said, with its own words. Always -1, for `return`. */
+/* What a call (a member, or any words) that was not 0 said. Always -1, for `return`. */
 int gpuapi_cuda_failed(struct error *e, const char *call, int result);
 int gpuapi_nccl_failed(struct error *e, const char *call, int result);
 

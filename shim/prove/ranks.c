@@ -326,6 +326,7 @@ int ranks_run(struct bench_share *share, int fd, const struct ranks_env *env, st
     if (rc == 0)
         watch_all(&c, &wait, r);
     kill_all(&c);
+    bench_meet_forget(&share->set);
     sigprocmask(SIG_SETMASK, &c.before, NULL);
     return rc;
 }
