@@ -18,7 +18,9 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "shim/preload/elf.h"
 #include "shim/preload/real.h"
 
 void *(*ncclshim_real_dlsym)(void *handle, const char *name);
@@ -146,28 +148,47 @@ static struct link_map *map_at(const void *address)
     return dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
 }
 
-static void *in_object(struct link_map *map, const char *name)
-{
-    void *p = real_dlsym(map, name);
+/* The walk of RTLD_NEXT: the first object behind `from` that defines the name. */
+struct walk {
+    const struct link_map *from;
+    const char *name;
+    bool behind;
+    void *found;
+};
 
-    return p && map_at(p) == map ? p : NULL;
+static int look_behind(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct walk *w = arg;
+
+    (void)size;
+    if (!w->behind) {
+        w->behind = info->dlpi_addr == w->from->l_addr && !strcmp(info->dlpi_name, w->from->l_name);
+        return 0;
+    }
+    for (int i = 0; i < info->dlpi_phnum && !w->found; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            w->found = elf_symbol(info->dlpi_addr,
+                                  (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), w->name);
+    return w->found != NULL;
 }
 
 /*
  * RTLD_NEXT for an nccl name. The real dlsym would take us for the caller, so the order of loading
- * is walked by hand: the first object behind the caller's that defines the name, else what the
- * caller's own dependencies have.
+ * is walked by hand (under the loader's own lock: no object goes away meanwhile), else what the
+ * caller's own dependencies have, which may have been loaded before it.
  */
 static void *next_after(struct link_map *from, const char *name)
 {
-    void *p;
+    struct walk w = {.from = from, .name = name};
+    void *handle, *p;
 
-    for (struct link_map *m = from->l_next; m; m = m->l_next) {
-        p = in_object(m, name);
-        if (p)
-            return p;
-    }
-    p = real_dlsym(from, name);
+    dl_iterate_phdr(look_behind, &w);
+    if (w.found)
+        return w.found;
+    handle = dlopen(from->l_name[0] ? from->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
+    p = handle ? real_dlsym(handle, name) : NULL;
+    if (handle)
+        dlclose(handle);
     return p && map_at(p) != from ? p : NULL;
 }
 
@@ -182,7 +203,7 @@ void *ncclshim_dlsym_nccl(void *handle, const char *name, void *caller)
     if (!p || ncclshim_dlsym_off)
         return p;
     /* Another interposer asks for what lies behind itself: its callers came through us already. */
-    if (from && in_object(from, name))
+    if (from && elf_symbol(from->l_addr, from->l_ld, name))
         return p;
     fn = fn_number(name);
     lib = fn >= 0 ? lib_of_address(p) : NULL;

@@ -108,8 +108,10 @@ static CUresult make_ready(const struct driver *d, struct gpu *g, struct log_wri
     if (r == CUDA_SUCCESS)
         r = floor_measure(g, log, stream, &floor, what);
     d->stream_destroy(stream);
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS) {
         note_gpu(d, g, log, &floor, dev);
+        log_ring_publish(log, g->ring_number);
+    }
     return r;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/preload/elf.h"
 #include "shim/preload/say.h"
 
 static struct nccl_lib libs[LIB_MAX];
@@ -58,9 +59,7 @@ static const char *base_name(const char *path)
 /* Does this object itself define `name`? */
 static void *defined_in(struct link_map *map, const char *name)
 {
-    void *p = real_dlsym(map, name);
-
-    return p && map_of(p) == map ? p : NULL;
+    return elf_symbol(map->l_addr, map->l_ld, name);
 }
 
 /*

@@ -24,10 +24,10 @@ def default_nccl_home():
 
 
 class Place:
-    """The machine. `layout` is "GPUs" (one process each), "one GPU" (all ranks on it, threads of one process) or
-    "simulator"; every result says which."""
+    """The machine. `layout` is "N GPUs" (one process each), "one GPU" (all ranks on it, threads of one process) or
+    "simulator", or both of the last; every result says which. None: the machine lacks what is needed."""
 
-    def __init__(self, simulate, budget_s, ranks=2):
+    def __init__(self, simulate, budget_s, ranks=2, one_gpu=False):
         self.ranks = ranks
         self.build = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
         self.out = os.path.abspath(os.environ.get("OUT", os.path.join(self.build, "gpu-out")))
@@ -46,12 +46,19 @@ class Place:
         self.env["NCCLSHIM_PROFILE_PATH"] = os.path.join(ROOT, "profiles")
         self.nccl_lib = None
         self.reason = ""
-        self.layout = self.find_layout(simulate)
+        self.simulated = simulate
+        self.one_gpu = one_gpu
+        self.layout = self.find_layout()
 
-    def find_layout(self, simulate):
-        if simulate:
-            self.use_nccl(os.path.join(self.build, "fake"))
-            return "simulator"
+    def find_layout(self):
+        if self.simulated:
+            fake = os.path.join(self.build, "fake")
+            self.use_nccl(fake)
+            if not self.one_gpu:
+                return "simulator"
+            self.use_nccl(os.path.join(fake, "nccl-23007"))
+            self.env.update(NCCL_MULTI_RANK_GPU_ENABLE="1", NCCLSHIM_FAKE_GPUS="1", NCCLSHIM_FAKE_SYNC_LOAD="1")
+            return "simulator, one GPU"
         home = os.environ.get("NCCL_HOME") or default_nccl_home()
         if home:
             self.use_nccl(os.path.join(home, "lib"))
@@ -61,13 +68,17 @@ class Place:
             self.reason = "decode_server can't be started: " + (out.strip().splitlines() or ["no output"])[-1]
             return None
         self.gpus, self.nccl = int(match.group(1)), int(match.group(3))
-        if self.gpus >= self.ranks:
+        if self.gpus >= self.ranks and not self.one_gpu:
             return "%d GPUs" % self.ranks
-        if self.gpus == 1 and self.nccl >= ONE_GPU_NCCL:
+        if self.gpus >= 1 and self.nccl >= ONE_GPU_NCCL:
+            self.one_gpu = True
             self.env["NCCL_MULTI_RANK_GPU_ENABLE"] = "1"
+            # Streams that share a hardware queue wait for one another's heads: with both ranks on one GPU, a
+            # call that waits for its peer can then stand in front of that very peer. Give each a queue.
+            self.env.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
             return "one GPU"
-        self.reason = {0: "no GPU here", 1: "one GPU, and NCCL %d is older than 2.30.3: NCCL_HOME=DIR names another" % self.nccl
-                       }.get(self.gpus, "%d GPUs here, not %d" % (self.gpus, self.ranks))
+        self.reason = ("%d GPUs for %d ranks, and NCCL %d is older than 2.30.3: NCCL_HOME=DIR names another"
+                       % (self.gpus, self.ranks, self.nccl) if self.gpus else "no GPU here")
         return None
 
     def use_nccl(self, folder):
@@ -78,7 +89,7 @@ class Place:
 
     def server_args(self, *more):
         base = [self.server, "--ranks", str(self.ranks)]
-        if self.layout == "one GPU":
+        if self.one_gpu:
             base += ["--one-process", "--one-gpu"]
         return base + [str(m) for m in more]
 

@@ -23,6 +23,7 @@
 #define NOTES_BYTES (256u << 10)
 #define SITE_LEAST 512u
 #define RING_LEAST 1024u
+#define FIRST_RING_SLOT 3u /* behind the three fixed sections there are rings alone */
 
 /* The log's words that others read while we write. C11 atomics on plain mapped integers. */
 #define A32(p) ((_Atomic uint32_t *)(p))
@@ -166,7 +167,7 @@ void log_writer_close(struct log_writer *w)
 /* Claim the next free section slot and the next stretch of the file for it. */
 static int section_claim(struct log_writer *w, uint64_t bytes, uint64_t *offset)
 {
-    for (unsigned s = 3; s < NCCLSHIM_LOG_SECTIONS; s++) {
+    for (unsigned s = FIRST_RING_SLOT; s < NCCLSHIM_LOG_SECTIONS; s++) {
         uint64_t none = 0;
         if (atomic_compare_exchange_strong(A64(&w->head->sections[s].bytes), &none, bytes)) {
             *offset = atomic_fetch_add(A64(&w->head->file_bytes), bytes);
@@ -174,12 +175,6 @@ static int section_claim(struct log_writer *w, uint64_t bytes, uint64_t *offset)
         }
     }
     return -1;
-}
-
-static uint32_t next_ring_number(const struct log_writer *w, int slot)
-{
-    (void)w;
-    return (uint32_t)slot - 3; /* slots behind the three fixed sections are rings alone */
 }
 
 struct ncclshim_ring *log_ring_add(struct log_writer *w, uint32_t capacity, int device,
@@ -224,10 +219,18 @@ struct ncclshim_ring *log_ring_add(struct log_writer *w, uint32_t capacity, int 
     ring->capacity = capacity;
     ring->record_bytes = sizeof(struct ncclshim_record);
     ring->device = device;
-    *number = next_ring_number(w, slot);
+    *number = (uint32_t)slot - FIRST_RING_SLOT;
     w->room -= bytes < w->room ? bytes : w->room;
-    section_publish(w->head, (unsigned)slot, NCCLSHIM_SECTION_RING, *number, offset, bytes);
+    w->head->sections[slot].offset = offset;
     return ring;
+}
+
+void log_ring_publish(struct log_writer *w, uint32_t number)
+{
+    unsigned slot = number + FIRST_RING_SLOT;
+    const struct ncclshim_section *s = &w->head->sections[slot];
+
+    section_publish(w->head, slot, NCCLSHIM_SECTION_RING, number, s->offset, s->bytes);
 }
 
 /* Index of a fresh entry of a fixed section, or -1 when it is full (counted in *lost). */

@@ -43,11 +43,17 @@ int log_writer_open(struct log_writer *w, const char *dir, uint32_t site_cap, st
 void log_writer_close(struct log_writer *w);
 
 /*
- * Reserve, map and announce a ring of `capacity` records (a power of two), or of the largest smaller
+ * Reserve and map a ring of `capacity` records (a power of two), or of the largest smaller
  * power of two for which there is room, 1024 at the least. Returns its head page, or NULL with *e.
  */
 struct ncclshim_ring *log_ring_add(struct log_writer *w, uint32_t capacity, int device,
                                    uint32_t *number, struct error *e);
+
+/*
+ * Announce a ring to readers. Only once nothing but the program's records will be written to it: a
+ * collector that saw the records of a measurement would take the first real ones for lost.
+ */
+void log_ring_publish(struct log_writer *w, uint32_t number);
 
 /* A fresh entry, zeroed, not yet published: store its state last. NULL when there is no room. */
 struct ncclshim_comm *log_comm_add(struct log_writer *w, uint32_t *number);
