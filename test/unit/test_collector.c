@@ -5,11 +5,12 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include <errno.h>
+#include <zstd.h>
 
 #include "shim/base/paths.h"
 #include "shim/prove/collector.h"
 #include "shim/prove/heirs.h"
+#include "shim/prove/keep.h"
 #include "shim/prove/launch.h"
 #include "shim/prove/logcopy.h"
 #include "shim/prove/runfolder.h"
@@ -210,6 +211,46 @@ static void an_unfinished_copy_of_a_wrapped_ring_shows_no_loss(void **state)
     fixture_drop(&x);
 }
 
+/* ---- all records ------------------------------------------------------------------------------- */
+
+static void kept_records_are_whole_after_a_collector_that_died(void **state)
+{
+    static struct ncclshim_record r[1000], back[2000];
+    static char packed[65536];
+    char dir[] = "/tmp/ncclshim-unit-XXXXXX", path[64];
+    uint64_t bytes = 0, later;
+    struct keep *k;
+    int fd, file;
+    ssize_t n;
+
+    (void)state;
+    for (uint64_t i = 0; i < 1000; i++)
+        r[i] = (struct ncclshim_record){.start_ns = i * 977, .sequence = (uint32_t)i + 1};
+    assert_non_null(mkdtemp(dir));
+    fd = open(dir, O_RDONLY | O_DIRECTORY);
+    k = keep_open(fd, "r.zst", 0, &e);
+    keep_write(k, r, 600, &e);
+    assert_int_equal(keep_checkpoint(k, &bytes, &e), 0);
+    keep_write(k, r + 600, 400, &e);
+    assert_int_equal(keep_checkpoint(k, &later, &e), 0); /* but the statistics were not written */
+    keep_close(k);
+    assert_true(later > bytes);
+    k = keep_open(fd, "r.zst", bytes, &e); /* the next collector reads them again, fewer at first */
+    keep_write(k, r + 600, 100, &e);
+    assert_int_equal(keep_checkpoint(k, &bytes, &e), 0);
+    keep_close(k);
+    snprintf(path, sizeof(path), "%s/r.zst", dir);
+    file = open(path, O_RDONLY);
+    n = read(file, packed, sizeof(packed));
+    close(file);
+    assert_int_equal(n, bytes);
+    assert_int_equal(ZSTD_decompress(back, sizeof(back), packed, (size_t)n), 700 * sizeof(r[0]));
+    assert_memory_equal(back, r, 700 * sizeof(r[0]));
+    unlink(path);
+    close(fd);
+    rmdir(dir);
+}
+
 /* ---- sums -------------------------------------------------------------------------------------- */
 
 static void sums_to(struct process_summary *list, size_t count, const char *expected)
@@ -305,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_run_is_named_after_module_script_or_program),
         cmocka_unit_test(a_copy_is_a_log_and_takes_only_what_was_used),
         cmocka_unit_test(an_unfinished_copy_of_a_wrapped_ring_shows_no_loss),
+        cmocka_unit_test(kept_records_are_whole_after_a_collector_that_died),
         cmocka_unit_test(one_communicator_of_many_processes_is_counted_once),
         cmocka_unit_test(ranks_that_are_threads_of_one_process_are_counted_each),
         cmocka_unit_test(processes_left_behind_are_known_by_the_folder_in_their_environment),

@@ -197,6 +197,39 @@ static void a_slot_taken_but_never_filled_does_not_hide_those_behind_it(void **s
     end();
 }
 
+static void a_hole_where_the_search_looks_does_not_shorten_the_count(void **state)
+{
+    (void)state;
+    for (uint64_t hole = 0; hole < 40; hole++) {
+        struct ring_cursor c = {0};
+        begin(64, 4);
+        for (uint64_t n = 0; n < 41; n++)
+            if (n != hole)
+                fixture_put(&x, n);
+        assert_int_equal(total(), 41);
+        assert_int_equal(read_all(&c, true), 40);
+        assert_int_equal(c.torn, 1);
+        end();
+    }
+}
+
+static void a_record_half_overwritten_by_a_dead_writer_is_lost_not_torn(void **state)
+{
+    (void)state;
+    for (int half = 0; half < 2; half++) {
+        struct ring_cursor c = {0};
+        begin(64, 4);
+        fixture_write(&x, 64);
+        assert_int_equal(ring_read(f, &f->rings[0], &c, out, 6, false, &e), 6);
+        fixture_write(&x, 6);
+        fixture_half(&x, 70, half, half ? fixture_end_ns(70) : fixture_start_ns(70), half ? 17 : 2);
+        assert_int_equal(read_all(&c, true), 63);
+        assert_int_equal(c.lost, 1);
+        assert_int_equal(c.torn, 1);
+        end();
+    }
+}
+
 static void a_record_that_never_comes_does_not_stop_a_live_reader_for_ever(void **state)
 {
     struct ring_cursor c = {0};
@@ -344,6 +377,7 @@ static void end_by(void (*how)(int), int rounds)
         if (child == 0) {
             signal(SIGALRM, how);
             fixture_sign(&x);
+            fixture_write(&x, 1);
             ualarm((useconds_t)(300 + i * 53 % 2000), 0);
             for (;;)
                 fixture_write(&x, 1);
@@ -385,6 +419,8 @@ int main(void)
         cmocka_unit_test(a_half_written_record_is_waited_for_while_its_writer_lives),
         cmocka_unit_test(a_half_written_record_of_a_dead_writer_is_torn),
         cmocka_unit_test(a_slot_taken_but_never_filled_does_not_hide_those_behind_it),
+        cmocka_unit_test(a_hole_where_the_search_looks_does_not_shorten_the_count),
+        cmocka_unit_test(a_record_half_overwritten_by_a_dead_writer_is_lost_not_torn),
         cmocka_unit_test(a_record_that_never_comes_does_not_stop_a_live_reader_for_ever),
         cmocka_unit_test(a_cursor_of_another_log_is_an_error),
         cmocka_unit_test(a_head_that_lies_about_its_lap_is_an_error),
