@@ -67,6 +67,7 @@ $(CLI): $(BUILD)/obj/shim/cli/main.o $(BUILD)/libcli.a
 include test/fake/fake.mk
 include examples/examples.mk
 include test/e2e/clients/clients.mk
+include test/gpu/cost/cost.mk
 include test/test.mk
 
 all: $(LIBSHIM) $(CLI) fake examples
