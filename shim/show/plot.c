@@ -20,7 +20,7 @@ static uint64_t round_step(uint64_t v, bool up)
     static const uint64_t steps[] = {1, 2, 5};
     uint64_t best = 1;
 
-    for (uint64_t decade = 1; decade < 1000000000000000ull; decade *= 10)
+    for (uint64_t decade = 1; decade < 100000000000000000ull; decade *= 10) /* past LONGEST */
         for (unsigned i = 0; i < 3; i++) {
             if (steps[i] * decade >= v)
                 return up || steps[i] * decade == v ? steps[i] * decade : best;
@@ -29,10 +29,15 @@ static uint64_t round_step(uint64_t v, bool up)
     return best;
 }
 
+#define LONGEST 500000000000000ull /* 6 days: a damaged log may say anything */
+
 struct log_range log_range_of(uint64_t low, uint64_t high)
 {
-    struct log_range r = {round_step(low ? low : 1, false), round_step(high ? high : 1, true)};
+    struct log_range r;
 
+    low = low < LONGEST / 2 ? low : LONGEST / 2;
+    high = high < LONGEST ? high : LONGEST;
+    r = (struct log_range){round_step(low ? low : 1, false), round_step(high ? high : 1, true)};
     if (r.high <= r.low)
         r.high = r.low * 2;
     return r;
@@ -185,6 +190,7 @@ static void middle_line(struct sink *s, const struct plot_bin *bins, unsigned co
 void plot_timeline(struct sink *s, const struct plot_bin *bins, unsigned count, uint64_t span_ns)
 {
     const double left = 80, right = WIDTH - 8, top = 10, bottom = 168;
+    double last = bottom + 100;
     uint64_t low = UINT64_MAX, high = 0;
     struct log_range y;
     char text[UNIT_SIZE];
@@ -200,6 +206,9 @@ void plot_timeline(struct sink *s, const struct plot_bin *bins, unsigned count, 
     begin(s, "time", 196, "time of forward passes over the run");
     for (uint64_t t = y.low; t <= y.high; t = round_step(t + 1, true)) {
         double at = log_place(&y, (double)t, bottom, top);
+        if (last - at < 16) /* over each other, they can't be read */
+            continue;
+        last = at;
         sink_printf(s, "<line class=\"axis\" x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>",
                     left, right, at, at, left - 6, at + 4, unit_ns(t, text));
     }
