@@ -50,7 +50,7 @@ class Costs:
         self.program = place.server_args("--requests", 2, "--steps", steps, "--prefill-calls", 2, "--compute-us", 0,
                                          "--timing", "--limit", RUN_LIMIT_S - 5)
         # Two ranks on one GPU share memory anyway: NCCL_P2P_DISABLE changes nothing there.
-        p2ps = (True,) if place.layout == "one GPU" else (True, False)
+        p2ps = (True,) if place.one_gpu else (True, False)
         self.cells = {c.key(): c for c in (Cell(p, q, w) for p in PROFILES for q in p2ps for w in WAYS)
                       if c.way != "off" or c.profile == "none"}
         self.channels = {}
@@ -157,7 +157,7 @@ class Costs:
                           not cell.faults, "; ".join(cell.faults[:2]))
         found = self.channels.get("fewer-channels")
         place.verdict("fewer-channels: NCCL's INFO says 2 channels", found == 2, "it says %s" % found)
-        if place.layout == "simulator":
+        if place.simulated:
             return
         for (profile, p2p, way), cell in self.cells.items():
             if way == "stamps" and cell.p50s and cell.walls:
@@ -168,7 +168,7 @@ class Costs:
         if bare and off and stamps:
             # Two runs of the same case differ by up to 3 %.
             place.verdict("NCCLSHIM_LOG=off costs nothing", abs(off / bare - 1) < 0.03, "%.2f against %.2f us" % (off, bare))
-            if place.layout.endswith("GPUs"):
+            if not place.one_gpu:
                 place.verdict("stamps cost 2.0 us a call at most", stamps - bare <= 2.0, "%+.2f us" % (stamps - bare))
 
     def data(self):

@@ -16,7 +16,7 @@ from harness.reports import all_reduces, comm_ranks, is_closed, summary  # noqa:
 
 def both_ways(place):
     """torch.distributed (linked) and pynccl_client (ctypes) in one process, by name and by absolute path."""
-    if place.layout not in ("2 GPUs", "one GPU", "simulator"):
+    if place.ranks != 2:
         place.skip("torch.distributed and pynccl", "for two ranks, not %d" % place.ranks)
         return
     # A second file, so that the absolute path really is a second copy beside the one torch is linked to.
@@ -27,7 +27,7 @@ def both_ways(place):
         title = "torch.distributed and pynccl " + name
         program = [sys.executable, "-B", os.path.join(ROOT, "examples", "torch_and_pynccl.py"), "--library", library]
         env = {}
-        if place.layout == "one GPU":
+        if place.one_gpu:
             program.append("--one-gpu")
             # torch's wheel finds its own, older NCCL by RPATH; one that is loaded already goes first.
             env["LD_PRELOAD"] = place.nccl_lib
@@ -80,7 +80,7 @@ def right_sums(place):
         "43,010 bytes": ["--bytes", 43010],
         "1 MiB calls": ["--bytes", "1M", "--calls", 40],
     }
-    if place.layout != "one GPU":
+    if not place.one_gpu:
         shapes["threads of one process"] = ["--one-process"]
     for name, more in shapes.items():
         program = place.server_args("--requests", 2, "--steps", 30, "--limit", 50, *more)
@@ -97,13 +97,14 @@ def right_sums(place):
 def main():
     parser = argparse.ArgumentParser(description="the main job on GPUs; see main.sh")
     parser.add_argument("--simulate", action="store_true")
+    parser.add_argument("--one-gpu", action="store_true", help="all ranks on one GPU even where there are more")
     parser.add_argument("--budget", type=int, default=340, help="seconds (340)")
     parser.add_argument("--rounds", type=int, default=12, help="rounds of the cost table, while time is left (12)")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--parts", default="costs,both,killed,shapes")
     opt = parser.parse_args()
-    place = Place(opt.simulate, opt.budget, opt.ranks)
+    place = Place(opt.simulate, opt.budget, opt.ranks, opt.one_gpu)
     if place.layout is None:
         place.close()
         print("skip main: " + place.reason)
