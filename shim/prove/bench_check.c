@@ -48,6 +48,7 @@ static int write_values(struct bench_rank *r, const struct bench_op *o, gpuapi_p
         bench_fill(r->want, s->dtype, check_redop(s), m->ranks, m->rank, o->call, done, n, r->tile);
         GPUAPI_CU(r->e, copy_in(to + done * size, r->want, n * size, r->stream));
         GPUAPI_CU(r->e, stream_sync(r->stream)); /* before the host buffer is used again */
+        atomic_fetch_add(&r->slot->progress, 1);
     }
     return 0;
 }
@@ -132,6 +133,7 @@ static int check_stretch(struct bench_rank *r, const struct bench_unit *u, const
         GPUAPI_CU(r->e, stream_sync(r->stream));
         bench_fill(r->want, s->dtype, check_redop(s), m->ranks, x->rank, o->call, x->at + done, n, r->tile);
         *wrong += count_wrong(r, u, o, first + done, n);
+        atomic_fetch_add(&r->slot->progress, 1);
     }
     r->checked += x->count;
     return 0;

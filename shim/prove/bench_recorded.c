@@ -33,6 +33,7 @@ struct recorded {
     int comm_of[4096];     /* run comm -> workload comm; -1 = left out */
     struct seat base;
     uint32_t graphs;
+    uint32_t eager_group; /* number of the last group of eager calls */
     uint64_t unplayable;   /* calls of other kinds */
     uint32_t lost_comms;
     struct error *e;
@@ -289,12 +290,19 @@ static int add_capture(struct recorded *c, const struct call *calls, size_t n)
     return 0;
 }
 
-static int add_eager(struct recorded *c, const struct call *call)
+/*
+ * Eager calls are listed once, whichever group they came in; parts that were first seen one behind
+ * the other are taken for one group.
+ */
+static int add_eager(struct recorded *c, const struct call *call, bool behind_part)
 {
     struct workload_step step;
 
     if (!step_of(c, call, false, &step))
         return 0;
+    step.group = 0;
+    if (call->s->flags & NCCLSHIM_SITE_PART)
+        step.group = behind_part ? c->eager_group : ++c->eager_group;
     return workload_add_step(c->w, &step) < 0
                ? error_set(c->e, c->r->path, 0, "the run has too many calls for one workload")
                : 0;
@@ -318,7 +326,9 @@ static int find_steps(struct recorded *c)
     for (size_t i = 0; i < count && rc == 0; i = end) {
         for (end = i + 1; end < count && calls[i].s->capture && calls[end].s->capture == calls[i].s->capture;)
             end++;
-        rc = calls[i].s->capture ? add_capture(c, &calls[i], end - i) : add_eager(c, &calls[i]);
+        rc = calls[i].s->capture
+                 ? add_capture(c, &calls[i], end - i)
+                 : add_eager(c, &calls[i], i && (calls[i - 1].s->flags & NCCLSHIM_SITE_PART));
     }
     free(calls);
     return rc;

@@ -9,6 +9,9 @@ import time
 
 import pytest
 
+import logmaker
+from logmaker import IN_PLACE, PART
+
 QUICK = ("--repeats", 3, "--calls", 6, "--timeout", 20)
 SMALL = QUICK + ("--sizes", "8K,42K", "--no-stamps")
 
@@ -133,6 +136,64 @@ def test_a_written_workload_plays_the_same(box, recorded):
     assert [x for x in again.out.splitlines() if x[0] != "#"] == [x for x in text.splitlines() if x[0] != "#"]
     j = bench(box, *QUICK, "--workload", "w.txt", "--no-stamps", "--graph")
     assert [(r["bytes"], r["how"]) for r in j["rows"]] == [(43008, "graph")]
+
+
+def server_of_four(folder, pairs=True):
+    """Four ranks: one communicator of all, one of each pair; a graph captured twice; sends."""
+    folder.mkdir()
+    for r in range(4):
+        log = logmaker.Log(folder, pid=100000 + r, start_ticks=1000 + r)
+        log.gpu(name="Simulated GPU", floor_ns=1000)
+        tp = log.comm(ranks=4, rank=r, hash=1, id_digest=1, name="tp", device=0)
+        ep = log.comm(ranks=2, rank=r % 2, hash=2 + r // 2, id_digest=2 + r // 2, name="ep part", device=0)
+        eager = log.site(tp, bytes=1 << 20, flags=IN_PLACE)
+        send = log.site(ep, op=8, bytes=4096, root=1)
+        log.issue(eager, 6)
+        log.issue(send, 50)
+        graphs = [[log.site(tp, bytes=43008, capture=g, index=0, flags=IN_PLACE),
+                   log.site(ep, op=1, dtype=7, count=100, bytes=800, capture=g, index=1, group=g, flags=PART, timed=False),
+                   log.site(ep, op=3, dtype=0, count=64, bytes=64, root=1, capture=g, index=2, group=g, flags=PART, timed=False),
+                   log.site(ep, op=10, dtype=0, count=0, bytes=864, root=2, capture=g, index=3),
+                   log.site(tp, bytes=43008, capture=g, index=4, flags=IN_PLACE)] for g in (1, 2)]
+        t = time.time_ns()
+        for sites in graphs:
+            for _ in range(10):
+                for site in (sites[0], sites[3], sites[4]):
+                    log.record(site, t, t + 9000)
+                    t += 9000 + 17000
+        log.close()
+
+
+def test_communicators_groups_and_gaps_of_a_run_are_found_again(box):
+    server_of_four(box.dir / "four")
+    done = box.cli("bench", "--from", "four", "--write-workload", "-")
+    assert done.code == 0, done
+    lines = [x for x in done.out.splitlines() if x[0] != "#"]
+    assert lines == [
+        "workload 1", "ranks 4", "pass yes", "comm tp all", "comm eppart 0,1 2,3", "eager",
+        "step all_reduce bfloat16 count=524288 comm=tp in_place=yes runs=6", "graph 1 runs=20",
+        "step all_reduce bfloat16 count=21504 comm=tp in_place=yes",
+        "step all_gather float32 count=100 comm=eppart group=1",
+        "step broadcast int8 count=64 comm=eppart root=1 group=1",
+        # the gap is that between records of one communicator, less two floors
+        "step all_reduce bfloat16 count=21504 comm=tp gap_ns=%d in_place=yes" % gap_of(lines[-1])]
+    assert 14000 <= gap_of(lines[-1]) <= 60000
+    assert "# left out: 50 calls that are no collectives" in done.out, done
+    j = bench(box, *QUICK, "--from", "four", "--no-stamps")
+    assert j["ranks"] == 4 and [r["op"] for r in j["rows"]] == ["all_reduce", "all_reduce", "group"]
+    assert "50 calls" in j["left_out"]
+
+
+def gap_of(line):
+    return int(re.search(r"gap_ns=(\d+)", line).group(1))
+
+
+def test_a_run_of_more_ranks_is_played_with_fewer_where_that_can_be(box, recorded):
+    j = bench(box, *QUICK, "--from", recorded, "--no-stamps", "--ranks", 3)
+    assert (j["recorded_ranks"], j["ranks"]) == (2, 3)
+    server_of_four(box.dir / "four")
+    done = box.cli("bench", "--from", "four", "--ranks", 3)
+    assert done.code == 2 and "--ranks 4" in done.err, done
 
 
 def test_several_communicators_and_groups_are_played(box):

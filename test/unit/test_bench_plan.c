@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "shim/prove/bench.h"
+#include "shim/prove/bench_rank.h"
 
 static void parse(struct workload *w, const char *text)
 {
@@ -144,6 +145,37 @@ static void no_two_calls_of_a_unit_share_memory(void **state)
     workload_free(&w);
 }
 
+/* NCCL's header: sendbuff == recvbuff + rank * count for gathers, the other way round for scatters. */
+static void in_place_is_the_ranks_own_part_of_the_whole(void **state)
+{
+    static const struct {
+        const char *op;
+        int root_only;
+        uint64_t send, recv;
+    } want[] = {{"all_reduce", 0, 0, 0},      {"broadcast", 0, 0, 0}, {"reduce", 0, 0, 0},
+                {"all_gather", 0, 200, 0},    {"gather", 1, 200, 0},
+                {"reduce_scatter", 0, 0, 200}, {"scatter", 1, 0, 200}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+        for (int root = 1; root <= 2; root++) {
+            struct bench_rank r = {.arena = 4096, .members[0] = {.rank = 2, .ranks = 4}};
+            gpuapi_ptr send, recv;
+            bool own = !want[i].root_only || root == 2;
+            char text[160];
+
+            snprintf(text, sizeof(text), "workload 1\neager\nstep %s bfloat16 count=50 root=%d in_place=yes\n",
+                     want[i].op, root);
+            parse(&r.w, text);
+            make(&r.plan, &r.w, 4, 1);
+            bench_buffers(&r, &r.plan.ops[0], &send, &recv);
+            assert_int_equal(send, 4096 + (own ? want[i].send : 0));
+            assert_int_equal(recv, 4096 + (own ? want[i].recv : 0));
+            bench_plan_free(&r.plan);
+            workload_free(&r.w);
+        }
+}
+
 static void bandwidths_are_those_of_nccl_tests(void **state)
 {
     static const struct {
@@ -225,6 +257,7 @@ int main(void)
         cmocka_unit_test(a_list_of_sizes_has_no_pass),
         cmocka_unit_test(a_group_is_one_call),
         cmocka_unit_test(no_two_calls_of_a_unit_share_memory),
+        cmocka_unit_test(in_place_is_the_ranks_own_part_of_the_whole),
         cmocka_unit_test(bandwidths_are_those_of_nccl_tests),
         cmocka_unit_test(the_interval_of_a_median_is_that_of_the_tables),
         cmocka_unit_test(the_interval_holds_the_median_and_is_made_of_samples),
