@@ -145,7 +145,11 @@ def test_control_c_reaches_the_server_once_and_the_run_is_finished(box):
     t = Terminal(box, box.command, "run", "-o", "r", "--", *SERVE, "--records", 700, "--linger", 60,
                  "--graceful", "0.5")
     t.read_until("ready")
+    # Two signals close together can arrive as one: hold the launcher back until the server has its own.
+    os.kill(t.pid, signal.SIGSTOP)
     os.write(t.fd, b"\x03")
+    t.read_until("signal 2")
+    os.kill(t.pid, signal.SIGCONT)
     assert t.end() == 0
     assert "received 2\r" in t.text
     assert "700 collectives timed, 0 lost" in t.text
