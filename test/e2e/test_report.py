@@ -339,3 +339,11 @@ def test_help_shows_examples(box):
     for verb in ("report", "compare", "export", "top"):
         done = box.cli(verb, "--help")
         assert done.code == 0 and "examples:" in done.out and done.err == ""
+
+
+def test_every_hint_is_told_in_the_documentation(box):
+    source = (box.root / "shim" / "show" / "hints.c").read_text()
+    page = (box.root / "docs" / "report.md").read_text()
+    keys = set(re.findall(r'hint\(f, "(\w+)"', source))
+    assert len(keys) > 15
+    assert [k for k in sorted(keys) if "`%s`" % k not in page] == []
