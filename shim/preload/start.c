@@ -177,6 +177,20 @@ static bool switched_off(const char *variable, const char *off)
     return v && !strcmp(v, off);
 }
 
+/* Once for a whole tree of processes: every shell and helper that a server starts loads us too. */
+#define TOLD_VARIABLE "NCCLSHIM_TOLD"
+
+static void tell_bad_profile(void)
+{
+    const char *told = getenv(TOLD_VARIABLE);
+
+    if (told && !strcmp(told, shim.bad_profile))
+        return;
+    say_once(SAY_PROFILE, "%s (nothing was set)", shim.bad_profile);
+    if (shim.preloaded)
+        setenv(TOLD_VARIABLE, shim.bad_profile, 1);
+}
+
 static void load_profile(void)
 {
     const char *wanted = getenv("NCCLSHIM_PROFILE");
@@ -185,7 +199,7 @@ static void load_profile(void)
 
     if (profile_load(wanted, &p, &e)) {
         error_str(&e, shim.bad_profile, sizeof(shim.bad_profile));
-        say_once(SAY_PROFILE, "%s (nothing was set)", shim.bad_profile);
+        tell_bad_profile();
         shim.refuse = switched_off("NCCLSHIM_STRICT", "1");
         if (profile_load(NULL, &p, NULL))
             p = NULL;
