@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold on GPUs besides costs and times: captures stay valid and equal, a killed server loses nothing,
+no access is out of bounds."""
+import os
+import re
+import shutil
+import tempfile
+
+from harness.reports import all_reduces, is_closed, summary
+from loads import Stamps, shape
+
+
+def run_shape(place, load, name, profile=None, env=None, limit_s=60):
+    """One of test/e2e/clients, with the shim when a profile's text is given: (exit code, output, stamps)."""
+    folder = tempfile.mkdtemp(prefix="ncclshim-shape-", dir="/dev/shm")
+    try:
+        full = dict(env or {})
+        if profile is not None:
+            full.update(load.shim_env(profile, folder))
+        if place.layout == "one GPU":
+            full["SHAPES_ONE_GPU"] = "1"
+        code, output = place.run([os.path.join(place.build, "clients", "shapes"), name], limit_s, full)
+        return code, output, Stamps(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def last(output):
+    return (output.strip().splitlines() or ["no output"])[-1]
+
+
+def captures(place, load, rounds):
+    """Updating an executable graph by a second capture of the same work; captures in the strictest mode."""
+    if place.ranks != 2:
+        place.skip("captures", "for two ranks, not %d" % place.ranks)
+        return
+    for title, profile, kept in (("without the shim", None, 0), ("every call stamped", "[log]\n", 100),
+                                 ("sample = 3", "[log]\nsample = 3\n", 40)):
+        code, output, stamps = run_shape(place, load, "capture-update", profile)
+        place.verdict("cuGraphExecUpdate after recapture, " + title, code == 0 and stamps.count() == kept,
+                      "exit code %s: %s; %d times, not %d" % (code, last(output), stamps.count(), kept))
+    code, output, stamps = run_shape(place, load, "capture-strict", "[log]\n", {"SHAPES_ROUNDS": str(rounds)})
+    kept = rounds * 20 * 2
+    place.verdict("%d rounds of strict captures among eager calls" % rounds, code == 0 and stamps.count() == kept,
+                  "exit code %s: %s; %d times, not %d" % (code, last(output), stamps.count(), kept))
+    for end, code_wanted in (("abort", (-6, 134)), ("_exit", (0,)), ("exec", (0,))):
+        code, output, stamps = run_shape(place, load, "process-ending", "[log]\n", {"SHAPES_END": end})
+        place.verdict("a process that ends by %s: every finished call is there" % end,
+                      code in code_wanted and stamps.count() == 100 and stamps.torn == 0,
+                      "exit code %s, %d times, not 100, %d torn" % (code, stamps.count(), stamps.torn))
+
+
+def killed(place, times):
+    """SIGKILL in the middle of a replay: what had finished is in the report, and nothing is torn."""
+    good = 0
+    for number in range(times):
+        program = place.server_args("--requests", 1, "--steps", 40 + 2 * number, "--prefill-calls", 1, "--die-mid-replay",
+                                    "--compute-us", 5, "--limit", 35)
+        code, output, folder = place.under_shim("killed", "none", program, 40)
+        replay = re.search(r"killing itself in replay (\d+) of (\d+) calls", output)
+        report = place.report(folder) if replay else None
+        if not report:
+            place.verdict("SIGKILL in mid-replay %d" % (number + 1), False, "exit code %s: %s" % (code, last(output)))
+            return
+        calls = int(replay.group(2))
+        whole = place.ranks * (int(replay.group(1)) - 1) * calls
+        timed = summary(all_reduces(report, captured=True))["timed"]
+        torn = report["log"]["torn"]
+        good += whole <= timed <= whole + place.ranks * calls and torn == 0 and not is_closed(report) and code in (-9, 137)
+    place.verdict("SIGKILL in mid-replay, %d times: every finished call is there, none torn" % times, good == times,
+                  "%d of %d" % (good, times))
+
+
+def memcheck(place, load):
+    """compute-sanitizer's memcheck over a short run; ranks that share a GPU can stop each other under it, then one
+    rank alone is checked."""
+    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if place.layout == "simulator" or not os.path.exists(tool):
+        place.skip("compute-sanitizer memcheck", "not on the simulator" if place.layout == "simulator" else "no such tool")
+        return
+    shapes = [shape("graph", "graph", calls=20, repeats=3), shape("eager", "eager", calls=20, repeats=3)]
+    for ranks in (place.ranks, 1):
+        limit_s = min(45, int(place.left()) - 5)
+        if limit_s < 15:
+            place.skip("compute-sanitizer memcheck", "no time left")
+            return
+        folder = tempfile.mkdtemp(prefix="ncclshim-memcheck-", dir="/dev/shm")
+        env = load.shim_env("[log]\ncapacity = 64K\n", folder)
+        # The tool itself is not to run under the shim, and its own handling of CUDA is not to be timed.
+        preload = "LD_PRELOAD=" + env.pop("LD_PRELOAD")
+        args = [tool, "--tool", "memcheck", "--error-exitcode", "9", "--target-processes", "all", "/usr/bin/env", preload,
+                load.program, "--ranks", ranks, "--limit", limit_s - 3]
+        code, output = place.run(args + (["--one-gpu"] if place.layout == "one GPU" else []) + shapes, limit_s, env)
+        shutil.rmtree(folder, ignore_errors=True)
+        if code in (3, 124, 137, "timeout") and ranks > 1:
+            print("note: memcheck with %d ranks did not end in %d s; one rank" % (ranks, limit_s))
+            continue
+        place.verdict("compute-sanitizer memcheck, %d rank%s: no error" % (ranks, "s" * (ranks > 1)),
+                      code == 0 and "ERROR SUMMARY: 0 errors" in output, "exit code %s: %s" % (code, last(output)))
+        return
