@@ -107,7 +107,7 @@ static void fill_entry(struct comm *c, const struct birth_facts *f)
 {
     struct ncclshim_comm *e = c->entry;
 
-    e->library = (uint32_t)lib_number(f->lib);
+    e->library = f->lib ? (uint32_t)lib_number(f->lib) : (uint32_t)NCCLSHIM_UNKNOWN;
     e->parent = f->parent && f->parent->entry ? (int32_t)f->parent->number : -1;
     e->rank = c->rank;
     e->ranks = c->ranks;
@@ -197,6 +197,7 @@ void birth_begin(struct birth *b, const struct birth_facts *f, ncclComm_t *out)
     struct log_writer *log = shim_log();
     const char *name;
 
+    atomic_store_explicit(&shim_was_called, 1, memory_order_relaxed);
     memset(b, 0, sizeof(*b));
     b->out = out;
     base_config(b, f);
@@ -276,7 +277,7 @@ static struct comm *only_without_handle(const struct nccl_lib *lib)
 
     for (int i = 0; i < COMM_LIVE_MAX; i++) {
         struct comm *c = &pool[i];
-        if (!atomic_load_explicit(&c->state, memory_order_acquire) || c->lib != lib ||
+        if (!atomic_load_explicit(&c->state, memory_order_acquire) || c->lib != lib || !lib ||
             !atomic_load(&c->without_handle))
             continue;
         if (only)
@@ -292,6 +293,7 @@ struct comm *comm_adopt(ncclComm_t handle, struct nccl_lib *lib)
     struct birth_facts f = {.lib = lib, .ranks = NCCLSHIM_UNKNOWN, .rank = NCCLSHIM_UNKNOWN};
     struct comm *c = only_without_handle(lib);
 
+    atomic_store_explicit(&shim_was_called, 1, memory_order_relaxed);
     if (c && atomic_exchange(&c->without_handle, 0))
         return handle_add(handle, c) ? c : NULL;
     c = log ? take_place() : NULL;
@@ -357,17 +359,19 @@ static struct comm *starting_with(int ranks, int rank)
 
 struct comm *comm_for_plugin(uint64_t hash, const char *name, int nodes, int ranks, int rank)
 {
-    struct birth_facts f = {.lib = lib_default(), .ranks = ranks, .rank = rank};
+    /* None: NCCL is inside another object and shows no name. It still tells of its calls. */
+    struct birth_facts f = {.lib = lib_loaded(), .ranks = ranks, .rank = rank};
     struct comm *c = birth_current ? birth_current->comm : starting_with(ranks, rank);
     struct log_writer *log;
 
+    atomic_store_explicit(&shim_nccl_began, 1, memory_order_relaxed);
     if (c && (c->ranks < 0 || c->rank < 0) && c->entry) { /* children of split, shrink and grow */
         c->ranks = c->entry->ranks = ranks;
         c->rank = c->entry->rank = rank;
     }
     if (!c) { /* nobody called a wrapper: its init bypassed us */
         log = shim_log();
-        c = log && f.lib ? take_place() : NULL;
+        c = log ? take_place() : NULL;
         if (!c)
             return NULL;
         c->lib = f.lib;
@@ -381,7 +385,8 @@ struct comm *comm_for_plugin(uint64_t hash, const char *name, int nodes, int ran
             c->entry->flags = NCCLSHIM_COMM_ADOPTED;
             set_state(c, NCCLSHIM_COMM_READY);
         }
-        shim_note_library(f.lib);
+        if (f.lib)
+            shim_note_library(f.lib);
     }
     learn(c, hash, name, nodes);
     return c;

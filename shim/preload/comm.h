@@ -28,7 +28,7 @@ struct choice {
 
 struct comm {
     _Atomic int state; /* 0 free, 1 taken */
-    struct nccl_lib *lib;
+    struct nccl_lib *lib;          /* NULL: only its plugin doors were seen, and no NCCL is visible */
     struct gpu *gpu;               /* NULL: its calls are counted, not timed */
     struct ncclshim_comm *entry;   /* in the log; NULL when there is no log */
     uint32_t number;

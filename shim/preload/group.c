@@ -103,7 +103,7 @@ void group_add_birth(struct nccl_lib *lib, const struct birth *b)
 
 void group_note_choice(struct comm *c, int op, const struct choice *choice)
 {
-    struct group *g = c ? mine.open[lib_number(c->lib)] : NULL;
+    struct group *g = c && c->lib ? mine.open[lib_number(c->lib)] : NULL;
 
     for (uint32_t i = 0; g && i < g->part_count; i++) {
         struct part *p = &g->parts[i];

@@ -150,17 +150,18 @@ static struct link_map *find_static_nccl(void)
     return found;
 }
 
-static struct link_map *find_default(void)
+static struct link_map *find_loaded(void)
 {
-    const char *path;
     struct link_map *map = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
 
-    if (map && is_nccl(map))
-        return map;
-    map = find_static_nccl();
-    if (map)
-        return map;
-    path = getenv("NCCLSHIM_NCCL");
+    return map && is_nccl(map) ? map : find_static_nccl();
+}
+
+static struct link_map *find_configured(void)
+{
+    const char *path = getenv("NCCLSHIM_NCCL");
+    struct link_map *map;
+
     if (path && *path) {
         map = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (map && is_nccl(map))
@@ -172,18 +173,27 @@ static struct link_map *find_default(void)
     return NULL;
 }
 
-struct nccl_lib *lib_default(void)
+static struct nccl_lib *make_default(struct link_map *map)
 {
-    struct nccl_lib *lib = atomic_load_explicit(&default_lib, memory_order_acquire);
-    struct link_map *map;
+    struct nccl_lib *lib = map ? lib_of_map(map) : NULL;
 
-    if (lib)
-        return lib;
-    map = find_default();
-    lib = map ? lib_of_map(map) : NULL;
     if (lib)
         atomic_store_explicit(&default_lib, lib, memory_order_release);
     return lib;
+}
+
+struct nccl_lib *lib_loaded(void)
+{
+    struct nccl_lib *lib = atomic_load_explicit(&default_lib, memory_order_acquire);
+
+    return lib ? lib : make_default(find_loaded());
+}
+
+struct nccl_lib *lib_default(void)
+{
+    struct nccl_lib *lib = lib_loaded();
+
+    return lib ? lib : make_default(find_configured());
 }
 
 /*

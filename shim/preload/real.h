@@ -33,6 +33,9 @@ struct nccl_lib {
  */
 struct nccl_lib *lib_default(void);
 
+/* The same as far as it is loaded, without a word when there is none. */
+struct nccl_lib *lib_loaded(void);
+
 /* The copy that holds an address, or NULL when it lies in none. */
 struct nccl_lib *lib_of_address(const void *address);
 

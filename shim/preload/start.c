@@ -245,7 +245,7 @@ static void check_missed(void)
     handle = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
     if (!handle && !atomic_load(&shim_nccl_began))
         return;
-    lib = lib_default();
+    lib = lib_loaded();
     if (!lib || (!atomic_load(&shim_nccl_began) && (lib_version(lib) >= DOORS_SINCE || !driver_get())))
         return;
     log = shim_log();

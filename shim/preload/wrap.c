@@ -10,8 +10,6 @@ void *real_for(struct nccl_lib *lib, enum nccl_fn fn, ncclResult_t *why)
     void *p = lib ? lib_fn(lib, fn) : NULL;
     int version;
 
-    if (!atomic_load_explicit(&shim_was_called, memory_order_relaxed))
-        atomic_store_explicit(&shim_was_called, 1, memory_order_relaxed);
     if (__builtin_expect(p != NULL, 1))
         return p;
     *why = ncclSystemError;
@@ -23,6 +21,29 @@ void *real_for(struct nccl_lib *lib, enum nccl_fn fn, ncclResult_t *why)
     }
     return NULL;
 }
+
+/*
+ * Did the program call us, or NCCL itself? NCCL calls some of its own exported names, which lead
+ * here as well, also when the program went round us. Its call sites are few; the last one is kept,
+ * so that such a program does not pay for a search at each of its collectives.
+ */
+static void note_caller(const void *caller)
+{
+    static _Atomic(const void *) own;
+
+    if (atomic_load_explicit(&own, memory_order_relaxed) == caller)
+        return;
+    if (lib_of_address(caller))
+        atomic_store_explicit(&own, caller, memory_order_relaxed);
+    else
+        atomic_store_explicit(&shim_was_called, 1, memory_order_relaxed);
+}
+
+#define CALLED                                                                                     \
+    do {                                                                                           \
+        if (__builtin_expect(!atomic_load_explicit(&shim_was_called, memory_order_relaxed), 0))    \
+            note_caller(__builtin_return_address(0));                                              \
+    } while (0)
 
 /* ---- what is only handed on ------------------------------------------------------------------- */
 
@@ -56,6 +77,7 @@ NCCLSHIM_API_TEXT(X)
     EXPORT ncclResult_t nccl##name params;                                                         \
     EXPORT ncclResult_t nccl##name params                                                          \
     {                                                                                              \
+        CALLED;                                                                                    \
         return own_##name(NULL, UNBRACKET args);                                                   \
     }
 NCCLSHIM_API_OWN(X)
@@ -64,6 +86,7 @@ NCCLSHIM_API_OWN(X)
     EXPORT ncclResult_t nccl##name(void);                                                          \
     EXPORT ncclResult_t nccl##name(void)                                                           \
     {                                                                                              \
+        CALLED;                                                                                    \
         return own_##name(NULL);                                                                   \
     }
 NCCLSHIM_API_OWN0(X)
@@ -72,6 +95,7 @@ NCCLSHIM_API_OWN0(X)
     EXPORT ncclResult_t nccl##name params;                                                         \
     EXPORT ncclResult_t nccl##name params                                                          \
     {                                                                                              \
+        CALLED;                                                                                    \
         return own_##name(NULL, UNBRACKET args);                                                   \
     }
 NCCLSHIM_API_PASS(X)
@@ -80,6 +104,7 @@ NCCLSHIM_API_PASS(X)
     EXPORT const char *nccl##name params;                                                          \
     EXPORT const char *nccl##name params                                                           \
     {                                                                                              \
+        CALLED;                                                                                    \
         return own_##name(NULL, UNBRACKET args);                                                   \
     }
 NCCLSHIM_API_TEXT(X)
@@ -90,11 +115,13 @@ NCCLSHIM_API_TEXT(X)
 #define ENTRY(n, ret, name, params, args)                                                          \
     static ret lib##n##_##name params                                                              \
     {                                                                                              \
+        CALLED;                                                                                    \
         return own_##name(lib_by_number(n), UNBRACKET args);                                       \
     }
 #define ENTRY0(n, name)                                                                            \
     static ncclResult_t lib##n##_##name(void)                                                      \
     {                                                                                              \
+        CALLED;                                                                                    \
         return own_##name(lib_by_number(n));                                                       \
     }
 #define OWN_ENTRIES(name, since, params, args)                                                     \
