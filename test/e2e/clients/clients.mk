@@ -14,3 +14,5 @@ clients: $(BUILD)/clients/shapes
 all: clients
 
 -include $(CLIENT_OBJ:.o=.d)
+
+include test/compat/compat.mk
