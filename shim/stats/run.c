@@ -87,6 +87,8 @@ static void take_span(struct run *r, const struct accum *a)
 
 static void sum_up(struct run *r)
 {
+    uint64_t overwritten = 0;
+
     r->whole = r->closed = true;
     r->stamp = UINT32_MAX;
     for (uint32_t i = 0; i < r->process_count; i++) {
@@ -94,6 +96,7 @@ static void sum_up(struct run *r)
         r->whole &= p->whole;
         r->closed &= p->log->head.state == NCCLSHIM_LOG_CLOSED;
         r->torn += p->acc.torn;
+        overwritten += p->acc.lost;
         r->bad += p->acc.bad;
         r->unsited += p->log->head.sites_lost;
         if (!r->command)
@@ -114,6 +117,11 @@ static void sum_up(struct run *r)
         }
         r->lost += row->lost;
         r->unfinished += row->unfinished;
+    }
+    /* The ring's own count is exact. Rows can't know of a call site all of whose runs are gone. */
+    if (overwritten > r->lost) {
+        r->issued += overwritten - r->lost;
+        r->lost = overwritten;
     }
 }
 
