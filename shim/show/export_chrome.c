@@ -69,6 +69,9 @@ static void name_process(struct sink *s, struct trace *t, const struct run *r, u
         snprintf(name, sizeof(name), "GPU %d %s", p->log->comms[i].device,
                  comm_label(r, p->comm_of[i], label, sizeof(label)));
         name_track(s, t, process, trace_track((uint32_t)p->log->comms[i].ring, i), name);
+        snprintf(name, sizeof(name), "GPU %d %s, second stream", p->log->comms[i].device,
+                 comm_label(r, p->comm_of[i], label, sizeof(label)));
+        name_track(s, t, process, trace_track((uint32_t)p->log->comms[i].ring, i) + TRACE_OVERLAP, name);
     }
 }
 

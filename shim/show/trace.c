@@ -11,7 +11,6 @@
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
 #define TRACKS_PER_RING 1000000ull
-#define OVERLAP_TRACK 500000ull /* for calls that lie over the one before (two streams) */
 
 uint64_t trace_track(uint32_t ring, uint32_t comm)
 {
@@ -254,7 +253,7 @@ static int take(struct trace *t, uint32_t process, const struct ncclshim_record 
     };
 
     if (e.start_ns < s->busy_until[comm])
-        e.track += OVERLAP_TRACK;
+        e.track += TRACE_OVERLAP;
     else
         s->busy_until[comm] = e.start_ns + e.dur_ns;
     if (heap_push(t, &e) < 0)

@@ -8,6 +8,7 @@
 
 #define TRACE_WINDOW 65536u /* events held back to put them in order */
 #define TRACE_PASS UINT32_MAX
+#define TRACE_OVERLAP 500000ull /* added to a track for calls that lie over the one before (two streams) */
 #define TRACE_PASSES UINT32_MAX /* trace_track of a ring's passes */
 
 struct trace_event {

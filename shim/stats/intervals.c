@@ -9,6 +9,7 @@
 #define COARSEST 16
 #define LEAST_CALLS 64
 #define LEAST_BEYOND 16.0  /* calls on the thinner side of the quantile */
+#define LEAST_IN_BLOCK 3.0 /* the same inside a block, where blocks are looked at alone */
 #define RHO_BELIEVED 0.35  /* two standard errors of a correlation of 32 blocks */
 #define CONFIDENCE 0.975   /* both ends: 95 % */
 #define BLIND_DISPERSION 16.0
@@ -96,6 +97,55 @@ static struct spread spread_of(double *mean)
     }
 }
 
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Shares of calls above the value in each block; a call right at it counts as half. */
+static void shares_above(const uint64_t *in_time, size_t n, double value, double *mean)
+{
+    for (unsigned b = 0; b < FINEST; b++) {
+        size_t from = n * b / FINEST, to = n * (b + 1) / FINEST;
+        double above = 0;
+        for (size_t i = from; i < to; i++)
+            above += (double)in_time[i] > value ? 1 : (double)in_time[i] < value ? 0 : 0.5;
+        mean[b] = above / (double)(to - from);
+    }
+}
+
+/*
+ * Where a drift is larger than the noise, whole blocks lie above or below the quantile, and their
+ * shares say nothing any more about how far. Then the blocks' own quantiles are what varies.
+ */
+static struct estimate from_block_quantiles(const uint64_t *in_time, size_t n, double q, double log_value)
+{
+    struct estimate e = {.n = n};
+    double mean[FINEST];
+    uint64_t *block = malloc((n / FINEST + 1) * sizeof(*block));
+    struct spread s;
+
+    if (!block || (double)(n / FINEST) * (q < 0.5 ? q : 1 - q) < LEAST_IN_BLOCK) {
+        free(block);
+        return e;
+    }
+    for (unsigned b = 0; b < FINEST; b++) {
+        size_t from = n * b / FINEST, count = n * (b + 1) / FINEST - from;
+        memcpy(block, in_time + from, count * sizeof(*block));
+        qsort(block, count, sizeof(*block), by_size);
+        mean[b] = log(fmax(value_at(block, count, q), 1));
+    }
+    free(block);
+    s = spread_of(mean);
+    e.known = true;
+    e.log_ns = log_value;
+    e.se = s.error;
+    e.df = s.df;
+    return e;
+}
+
 struct estimate estimate_quantile(const uint64_t *in_time, const uint64_t *sorted, size_t n, double q)
 {
     struct estimate e = {.n = n};
@@ -107,13 +157,7 @@ struct estimate estimate_quantile(const uint64_t *in_time, const uint64_t *sorte
     value = value_at(sorted, n, q);
     if (!(value > 0))
         return e;
-    for (unsigned b = 0; b < FINEST; b++) {
-        size_t from = n * b / FINEST, to = n * (b + 1) / FINEST;
-        double above = 0;
-        for (size_t i = from; i < to; i++) /* a call right at the quantile counts as half */
-            above += (double)in_time[i] > value ? 1 : (double)in_time[i] < value ? 0 : 0.5;
-        mean[b] = above / (double)(to - from);
-    }
+    shares_above(in_time, n, value, mean);
     s = spread_of(mean);
     least = sqrt(q * (1 - q) / (double)n); /* never surer than independent calls would be */
     if (s.error < least)
@@ -121,9 +165,8 @@ struct estimate estimate_quantile(const uint64_t *in_time, const uint64_t *sorte
     t = student_quantile(CONFIDENCE, s.df);
     low = q - t * s.error;
     high = q + t * s.error;
-    /* An interval that runs past the largest call has no upper end. */
     if (low < 0.5 / (double)n || high > 1 - 0.5 / (double)n)
-        return e;
+        return from_block_quantiles(in_time, n, q, log(value));
     e.known = true;
     e.log_ns = log(value);
     e.df = s.df;

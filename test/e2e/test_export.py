@@ -67,6 +67,23 @@ def test_the_trace_is_in_order_without_negative_times(box, name):
         ends[e["pid"], e["tid"]] = e["ts"] + e["dur"]
 
 
+def test_calls_of_two_streams_that_overlap_lie_on_tracks_of_their_own(box):
+    folder = box.dir / "streams"
+    folder.mkdir()
+    log = logmaker.Log(folder, pid=1, start_ticks=1, **runs.COMMON)
+    runs.gpu(log, 0)
+    log.comm(ranks=2, rank=0, name="tp", hash=1)
+    site = log.site(bytes=8)
+    log.issue(site, 3)
+    for start, end in ((0, 5000), (2000, 7000), (8000, 9000)):
+        log.record(site, runs.T0 + start, runs.T0 + end)
+    log.close()
+    trace = json.loads(box.cli("export", "streams", "--format", "chrome").out)
+    tracks = [e["tid"] for e in trace["traceEvents"] if e["ph"] == "X"]
+    assert tracks[0] == tracks[2] != tracks[1]
+    assert tracks[1] in {e["tid"] for e in trace["traceEvents"] if e["ph"] == "M" and "tid" in e}
+
+
 def test_passes_are_slices_around_their_calls(box):
     make("straggler", box.dir / "run")
     trace = json.loads(box.cli("export", "run", "--format", "chrome").out)

@@ -109,6 +109,27 @@ static void neighbours_that_are_alike_widen_the_interval(void **unused)
     assert_true(b.se > 4 * a.se); /* independent calls: 1; these: sqrt(1.98 / 0.02) = 10 */
 }
 
+static void a_drift_longer_than_any_block_widens_the_interval(void **unused)
+{
+    static uint64_t steady[N], drifting[N];
+    struct estimate a, b;
+
+    (void)unused;
+    state = 5;
+    for (size_t i = 0; i < N; i++) {
+        double x = 0.02 * normal();
+        steady[i] = (uint64_t)(50000 * exp(x));
+        drifting[i] = (uint64_t)(50000 * exp(x + 0.04 * ((double)i / N - 0.5)));
+    }
+    a = estimate(steady, N, 0.5);
+    b = estimate(drifting, N, 0.5);
+    assert_true(a.known && b.known);
+    /* Blocks alone would give 0.04 / sqrt(12 * 16) = 0.3 %; that neighbours are alike makes it more. */
+    assert_true(b.se > 0.006 && b.se < 0.03);
+    assert_true(b.df < 8);
+    assert_true(a.se < 0.001);
+}
+
 static void few_calls_are_no_estimate(void **unused)
 {
     static uint64_t times[N];
@@ -184,6 +205,7 @@ int main(void)
         cmocka_unit_test(holm_steps_down_and_stops_at_the_first_that_fails),
         cmocka_unit_test(the_interval_of_independent_calls_holds_the_truth_nineteen_times_in_twenty),
         cmocka_unit_test(neighbours_that_are_alike_widen_the_interval),
+        cmocka_unit_test(a_drift_longer_than_any_block_widens_the_interval),
         cmocka_unit_test(few_calls_are_no_estimate),
         cmocka_unit_test(calls_that_are_all_alike_are_known_exactly),
         cmocka_unit_test(a_change_within_the_margin_is_never_significant),
