@@ -26,8 +26,9 @@ int log_dir_default(char *buf, size_t size)
 static int open_error(const char *path, int err, struct error *e)
 {
     if (err == ELOOP || err == ENOTDIR)
-        return error_set(e, path, 0, "not a folder (a symbolic link is not followed): remove it, "
-                                     "or name another one in NCCLSHIM_LOG_DIR");
+        return error_set(e, path, 0,
+                         "not a folder (a symbolic link is not followed): remove it, "
+                         "or name another one in NCCLSHIM_LOG_DIR");
     return error_set(e, path, 0, "can't open the log folder: %s", strerror(err));
 }
 
@@ -39,8 +40,10 @@ static int check_private(int fd, const char *path, bool create, struct error *e)
     if (fstat(fd, &st) < 0)
         return open_error(path, errno, e);
     if (in_shm && st.st_uid != geteuid() && (create || geteuid() != 0))
-        return error_set(e, path, 0, "the log folder belongs to user %u, not to you: name another "
-                                     "one in NCCLSHIM_LOG_DIR", (unsigned)st.st_uid);
+        return error_set(e, path, 0,
+                         "the log folder belongs to user %u, not to you: name another "
+                         "one in NCCLSHIM_LOG_DIR",
+                         (unsigned)st.st_uid);
     if (in_shm ? (st.st_mode & 022) != 0 : (st.st_mode & 022) && !(st.st_mode & S_ISVTX))
         return error_set(e, path, 0, "others can write to the log folder (mode %04o): chmod 700 it",
                          (unsigned)(st.st_mode & 07777));

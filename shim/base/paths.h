@@ -25,8 +25,8 @@ int log_dir_default(char *buf, size_t size);
  * Open a log folder and return its descriptor (close-on-exec), for openat; -1 with *e filled.
  * `create` makes the last part of the path, mode 0700, when it is missing. A symbolic link in the
  * last part is never followed. Refused, because another user could then put or swap files: below
- * /dev/shm, a folder of another user (root may read one, not create into one) or one that others can
- * write; elsewhere, one that others can write without the sticky bit (a user may share a folder
+ * /dev/shm, a folder of another user (root may read one, not create into one) or one that others
+ * can write; elsewhere, one that others can write without the sticky bit (a user may share a folder
  * between containers).
  */
 int log_dir_open(const char *path, bool create, struct error *e);

@@ -26,7 +26,8 @@ static void tell(enum sweep_verdict v, const char *path, const char *why, uint64
     if (v == SWEEP_LEFT)
         printf("left %s: %s\n", path, why);
     else
-        printf("%s %s (%.1f MiB)\n", dry ? "would remove" : "removed", path, (double)bytes / 1048576.0);
+        printf("%s %s (%.1f MiB)\n", dry ? "would remove" : "removed", path,
+               (double)bytes / 1048576.0);
 }
 
 static int parse(int argc, char **argv, struct sweep_options *o)

@@ -109,12 +109,15 @@ static int parse_one(int c, struct gather_options *o)
 
 static int parse(int argc, char **argv, struct gather_options *o)
 {
-    static const struct option options[] = {
-        {"output", required_argument, NULL, 'o'},   {"log-dir", required_argument, NULL, 'l'},
-        {"keep", required_argument, NULL, 'k'},     {"pid", required_argument, NULL, 'p'},
-        {"interval", required_argument, NULL, 'i'}, {"once", no_argument, NULL, '1'},
-        {"leave-logs", no_argument, NULL, 'L'},     {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"log-dir", required_argument, NULL, 'l'},
+                                            {"keep", required_argument, NULL, 'k'},
+                                            {"pid", required_argument, NULL, 'p'},
+                                            {"interval", required_argument, NULL, 'i'},
+                                            {"once", no_argument, NULL, '1'},
+                                            {"leave-logs", no_argument, NULL, 'L'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     int c, rc;
 
     while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1)

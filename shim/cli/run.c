@@ -14,7 +14,7 @@ static const char text[] =
     "Start COMMAND with the shim in front of NCCL, collect the GPU times of its collectives, and\n"
     "return its exit code (128 + n when signal n ended it; 2 when it was not started).\n"
     "\n"
-    "  -p, --profile PROFILE  a name, a path, or none (default: NCCLSHIM_PROFILE, else none: log only)\n"
+    "  -p, --profile PROFILE  a name, a path, or none: log only (default: NCCLSHIM_PROFILE, or none)\n"
     "  -o, --output RUN_DIR   run folder (default: a new one below ncclshim-runs)\n"
     "      --log-dir DIR      where live logs lie; tmpfs (default: NCCLSHIM_LOG_DIR, else\n"
     "                         /dev/shm/ncclshim-UID)\n"
@@ -57,8 +57,9 @@ static void print_end(const struct watch_result *r)
     char line[512];
 
     if (s->processes == 0 && r->left) {
-        fprintf(stderr, "ncclshim: nothing seen yet, %zu process%s still running; "
-                        "`ncclshim collect -o %s` goes on\n",
+        fprintf(stderr,
+                "ncclshim: nothing seen yet, %zu process%s still running; "
+                "`ncclshim collect -o %s` goes on\n",
                 r->left, r->left == 1 ? "" : "es", r->run_path);
         return;
     }
@@ -68,7 +69,8 @@ static void print_end(const struct watch_result *r)
     }
     summary_text(s, line, sizeof(line));
     if (r->left)
-        fprintf(stderr, "ncclshim: %s; %zu process%s still running, `ncclshim collect -o %s` goes on\n",
+        fprintf(stderr,
+                "ncclshim: %s; %zu process%s still running, `ncclshim collect -o %s` goes on\n",
                 line, r->left, r->left == 1 ? "" : "es", r->run_path);
     else
         fprintf(stderr, "ncclshim: %s; see `ncclshim report %s`\n", line, r->run_path);

@@ -12,11 +12,12 @@
 #include "shim/base/paths.h"
 #include "shim/prove/intake.h"
 
-#define ALIVE_NS 250000000ull    /* for writers that are gone */
-#define SAVE_NS 10000000000ull   /* what a collector that is killed loses of the statistics: nothing
-                                    but the work of reading what is still in the rings again */
-#define INTERVAL_MS 50u          /* between looks for new logs, at most */
-#define OPEN_TRIES 40            /* scans: a log is no log yet while its header is being written */
+#define ALIVE_NS 250000000ull /* for writers that are gone */
+#define SAVE_NS                                                                             \
+    10000000000ull      /* what a collector that is killed loses of the statistics: nothing \
+                           but the work of reading what is still in the rings again */
+#define INTERVAL_MS 50u /* between looks for new logs, at most */
+#define OPEN_TRIES 40   /* scans: a log is no log yet while its header is being written */
 
 /* A name that could not be opened, and how often that was tried. */
 struct refused {

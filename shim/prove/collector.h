@@ -20,8 +20,8 @@ struct collector_options {
     int log_fd;
     const struct runfolder *run;
     bool keep_all;
-    bool remove; /* logs of processes that are gone, once they are in the run folder */
-    int pid;     /* only the log of this process (as seen from here); 0 = all */
+    bool remove;          /* logs of processes that are gone, once they are in the run folder */
+    int pid;              /* only the log of this process (as seen from here); 0 = all */
     unsigned interval_ms; /* sleep at most so long between rounds; 0 = no limit of the caller's */
     void (*warn)(const struct error *e); /* prints: trouble that does not end the collecting */
 };

@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 struct elf_facts {
-    bool elf;         /* it is an ELF file at all (a script is none) */
-    bool ours;        /* 64 bits, and for this processor */
-    bool shared;      /* ET_DYN: a library, or a position-independent program */
-    bool dynamic;     /* has a dynamic section: the loader will see LD_PRELOAD */
-    char asan[64];    /* the AddressSanitizer runtime it asks for; "" = none */
+    bool elf;      /* it is an ELF file at all (a script is none) */
+    bool ours;     /* 64 bits, and for this processor */
+    bool shared;   /* ET_DYN: a library, or a position-independent program */
+    bool dynamic;  /* has a dynamic section: the loader will see LD_PRELOAD */
+    char asan[64]; /* the AddressSanitizer runtime it asks for; "" = none */
 };
 
 /* 0, or -1 when the file can't be opened (errno). */

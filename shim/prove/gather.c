@@ -65,8 +65,10 @@ static void describe(struct session *s, bool ended)
 {
     struct summary sum = {0};
     struct error e;
-    struct run_facts f = {.made_by = s->started_ns ? "collect" : NULL, .log_dir = s->log_dir,
-                          .started_ns = s->started_ns, .ended_ns = ended ? wall_ns() : 0,
+    struct run_facts f = {.made_by = s->started_ns ? "collect" : NULL,
+                          .log_dir = s->log_dir,
+                          .started_ns = s->started_ns,
+                          .ended_ns = ended ? wall_ns() : 0,
                           .exit_code = -1};
 
     f.processes = collector_processes(s->collector, &f.process_count);
@@ -97,9 +99,13 @@ static void collect_until_told(struct session *s)
 
 static int collect(struct session *s, struct gather_result *r, struct error *e)
 {
-    struct collector_options c = {.log_dir = s->log_dir, .log_fd = s->log_fd, .run = &s->folder,
-                                  .keep_all = s->o->keep_all, .remove = !s->o->leave_logs,
-                                  .pid = s->o->pid, .interval_ms = s->o->interval_ms,
+    struct collector_options c = {.log_dir = s->log_dir,
+                                  .log_fd = s->log_fd,
+                                  .run = &s->folder,
+                                  .keep_all = s->o->keep_all,
+                                  .remove = !s->o->leave_logs,
+                                  .pid = s->o->pid,
+                                  .interval_ms = s->o->interval_ms,
                                   .warn = s->o->warn};
 
     s->collector = collector_new(&c, e);

@@ -13,9 +13,9 @@ struct gather_options {
     const char *log_dir; /* NULL = what run.json of run_dir says, else log_dir_default */
     const char *run_dir; /* one that is there is gone on with; NULL = a new one */
     bool keep_all;
-    bool leave_logs;     /* do not remove logs of ended processes once they are saved */
-    bool once;           /* one round, then the end */
-    int pid;             /* 0 = all */
+    bool leave_logs;      /* do not remove logs of ended processes once they are saved */
+    bool once;            /* one round, then the end */
+    int pid;              /* 0 = all */
     unsigned interval_ms; /* 0 = as the rings need it */
     void (*started)(const char *log_dir, const char *run_dir);
     void (*warn)(const struct error *e);

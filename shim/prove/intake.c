@@ -11,7 +11,8 @@
 #include "shim/prove/logcopy.h"
 #include "shim/prove/runfolder.h"
 
-#define REFRESH_NS 250000000ull /* tables; sooner when a section came or a record names a new site */
+#define REFRESH_NS \
+    250000000ull /* tables; sooner when a section came or a record names a new site */
 #define UNSEEN_EVERY_NS 5000000000ull /* that question reads all of /proc */
 
 void intake_free(struct intake *s)
@@ -49,8 +50,9 @@ static int resume(struct intake *s, const struct intake_place *p, uint64_t *kept
         return -1;
     if (!histfile_is_of(&h, &s->f->head)) {
         histfile_free(&h);
-        return error_set(e, path, 0, "these statistics are of another process of the same name: "
-                                     "collect into another run folder");
+        return error_set(e, path, 0,
+                         "these statistics are of another process of the same name: "
+                         "collect into another run folder");
     }
     memcpy(s->rings, h.rings, h.ring_count * sizeof(*h.rings));
     s->ring_count = h.ring_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One log being collected: its rings are drained into an accum (and a file of all records), which is
- * saved into the run folder from time to time and for good when its process is gone.
+ * One log being collected: its rings are drained into an accum (and a file of all records), which
+ * is saved into the run folder from time to time and for good when its process is gone.
  */
 #ifndef NCCLSHIM_PROVE_INTAKE_H
 #define NCCLSHIM_PROVE_INTAKE_H
@@ -19,12 +19,12 @@
 
 /* Where things go and come from; shared by all logs of a collector, which owns it. */
 struct intake_place {
-    int log_fd;           /* the folder of the logs */
+    int log_fd; /* the folder of the logs */
     const char *log_path;
-    int run_fd;           /* the run folder */
+    int run_fd; /* the run folder */
     const char *run_path;
     bool keep_all;
-    bool remove;          /* unlink the log once it is saved for good */
+    bool remove; /* unlink the log once it is saved for good */
     void (*warn)(const struct error *e);
     struct ncclshim_record *batch; /* room for INTAKE_BATCH */
 };
@@ -45,9 +45,9 @@ struct intake {
     uint32_t ring_count;
     struct keep *keep;
     char *keep_name;
-    enum log_writer writer;      /* as last asked */
-    int pid;                     /* as seen from here; 0 unless it lives */
-    uint64_t asked_ns;           /* when (monotonic) */
+    enum log_writer writer; /* as last asked */
+    int pid;                /* as seen from here; 0 unless it lives */
+    uint64_t asked_ns;      /* when (monotonic) */
     uint64_t refreshed_ns, drained_ns, saved_ns;
     bool save_failed; /* warned about */
     struct process_summary summary;

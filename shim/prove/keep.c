@@ -32,7 +32,8 @@ struct keep *keep_open(int dirfd, const char *name, uint64_t bytes, struct error
     }
     k->name = name;
     k->fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (k->fd < 0 || ftruncate(k->fd, (off_t)bytes) < 0 || lseek(k->fd, (off_t)bytes, SEEK_SET) < 0) {
+    if (k->fd < 0 || ftruncate(k->fd, (off_t)bytes) < 0 ||
+        lseek(k->fd, (off_t)bytes, SEEK_SET) < 0) {
         error_set(e, name, 0, "can't write the records: %s", strerror(errno));
         keep_close(k);
         return NULL;
@@ -70,7 +71,8 @@ static int compress(struct keep *k, const void *data, size_t bytes, ZSTD_EndDire
         ZSTD_outBuffer out = {k->out, sizeof(k->out), 0};
         left = ZSTD_compressStream2(k->z, &out, &in, how);
         if (ZSTD_isError(left))
-            return error_set(e, k->name, 0, "can't compress the records: %s", ZSTD_getErrorName(left));
+            return error_set(e, k->name, 0, "can't compress the records: %s",
+                             ZSTD_getErrorName(left));
         if (flush_out(k, out.pos, e) < 0)
             return -1;
     } while (in.pos < in.size || (how == ZSTD_e_end && left));

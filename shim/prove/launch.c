@@ -19,7 +19,7 @@
 #endif
 #define SHIM_NAME "libncclshim.so"
 
-/* ---- the program ------------------------------------------------------------------------------ */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static bool can_run(const char *path)
 {
@@ -43,7 +43,8 @@ static int find_program(struct launch *l, struct error *e)
     }
     for (path = path ? path : "/bin:/usr/bin"; *path || path[-1] == ':'; path = end + 1) {
         end = strchrnul(path, ':');
-        snprintf(l->program, size, "%.*s%s%s", (int)(end - path), path, end > path ? "/" : "", name);
+        snprintf(l->program, size, "%.*s%s%s", (int)(end - path), path, end > path ? "/" : "",
+                 name);
         if (can_run(l->program))
             return 0;
         if (!*end)
@@ -52,7 +53,7 @@ static int find_program(struct launch *l, struct error *e)
     return error_set(e, name, 0, "there is no such command in PATH");
 }
 
-/* ---- the shared object ------------------------------------------------------------------------ */
+/* ---- the shared object ----------------------------------------------------------------------- */
 
 static int check_shim(const char *path, struct error *e)
 {
@@ -63,15 +64,17 @@ static int check_shim(const char *path, struct error *e)
     if (!f.elf || !f.ours || !f.shared)
         return error_set(e, path, 0, "not a 64-bit shared object for this processor");
     if (strpbrk(path, " \t\n:"))
-        return error_set(e, path, 0, "the loader splits LD_PRELOAD at blanks and colons, and this "
-                                     "path has one: move the installation to a path without");
+        return error_set(e, path, 0,
+                         "the loader splits LD_PRELOAD at blanks and colons, and this "
+                         "path has one: move the installation to a path without");
     return 0;
 }
 
 /* Beside the command; as installed beside it; where it was installed. */
 static int find_shim(struct launch *l, struct error *e)
 {
-    static const char *const beside[] = {SHIM_NAME, "../lib/ncclshim/" SHIM_NAME, "../lib/" SHIM_NAME};
+    static const char *const beside[] = {SHIM_NAME, "../lib/ncclshim/" SHIM_NAME,
+                                         "../lib/" SHIM_NAME};
     char self[LAUNCH_PATH_MAX], path[LAUNCH_PATH_MAX + 64];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     char *slash;
@@ -86,11 +89,12 @@ static int find_shim(struct launch *l, struct error *e)
     }
     if (realpath(NCCLSHIM_LIBDIR "/ncclshim/" SHIM_NAME, l->shim))
         return check_shim(l->shim, e);
-    return error_set(e, self, 0, SHIM_NAME " is not in this folder, nor in ../lib/ncclshim or "
-                                 NCCLSHIM_LIBDIR "/ncclshim: build or install it");
+    return error_set(e, self, 0,
+                     SHIM_NAME " is not in this folder, nor in ../lib/ncclshim or " NCCLSHIM_LIBDIR
+                               "/ncclshim: build or install it");
 }
 
-/* ---- LD_PRELOAD ------------------------------------------------------------------------------- */
+/* ---- LD_PRELOAD ------------------------------------------------------------------------------ */
 
 static bool is_sanitizer(const char *entry)
 {
@@ -119,7 +123,8 @@ char *preload_with(const char *list, const char *shim)
             continue;
         }
         copy = strdup(list ? list : "");
-        for (char *p = copy ? strtok_r(copy, " :", &save) : NULL; p; p = strtok_r(NULL, " :", &save))
+        for (char *p = copy ? strtok_r(copy, " :", &save) : NULL; p;
+             p = strtok_r(NULL, " :", &save))
             if (pass == 0 ? kinds[0](p) : !kinds[0](p) && !kinds[1](p))
                 strcat(strcat(result, result[0] ? ":" : ""), p);
         free(copy);
@@ -135,12 +140,14 @@ static int check_sanitizer(const struct launch *l, struct error *e)
     /* One that is in the list stands first, before the shim. */
     if (elf_read(l->program, &f) < 0 || !f.asan[0] || strncmp(l->preload, l->shim, strlen(l->shim)))
         return 0;
-    return error_set(e, l->program, 0, "it is built with AddressSanitizer, whose runtime must be "
-                                       "loaded first: put the path of %s into LD_PRELOAD "
-                                       "(gcc -print-file-name=libasan.so tells it)", f.asan);
+    return error_set(e, l->program, 0,
+                     "it is built with AddressSanitizer, whose runtime must be "
+                     "loaded first: put the path of %s into LD_PRELOAD "
+                     "(gcc -print-file-name=libasan.so tells it)",
+                     f.asan);
 }
 
-/* ---- all together ----------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 int launch_prepare(struct launch *l, char *const *command, struct error *e)
 {
@@ -181,7 +188,9 @@ int launch_exec(const struct launch *l, struct error *e)
     return error_set(e, l->command[0], 0, "the command can't be run: %s", strerror(errno));
 }
 
-/* In the child: say through the pipe what went wrong; the pipe closes by itself when all is well. */
+/*
+ * In the child: say through the pipe what went wrong; the pipe closes by itself when all is well.
+ */
 static void become_command(const struct launch *l, const struct signal_state *before, int report)
 {
     struct error e;
@@ -216,7 +225,7 @@ pid_t launch_child(const struct launch *l, const struct signal_state *before, st
     return n == (ssize_t)sizeof(*e) ? -1 : pid;
 }
 
-/* ---- the folder for the logs ------------------------------------------------------------------ */
+/* ---- the folder for the logs ----------------------------------------------------------------- */
 
 int private_log_dir(const char *base, char *buf, size_t size, struct error *e)
 {
@@ -234,8 +243,10 @@ int private_log_dir(const char *base, char *buf, size_t size, struct error *e)
             break;
         if (errno != EEXIST) {
             close(base_fd);
-            return error_set(e, base, 0, "can't make a folder for the logs: %s; name another place "
-                                         "with --log-dir", strerror(errno));
+            return error_set(e, base, 0,
+                             "can't make a folder for the logs: %s; name another place "
+                             "with --log-dir",
+                             strerror(errno));
         }
     }
     fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -58,12 +58,15 @@ static int copy_empty_ring(const struct log_file *f, int to, uint64_t offset, co
     return 0;
 }
 
-/* By the header that was read last: a section that came since is not in it and is left out whole. */
-static int copy_all(const struct log_file *f, int to, bool records, uint8_t *chunk, const char *name,
-                    struct error *e)
+/*
+ * By the header that was read last: a section that came since is not in it and is left out whole.
+ */
+static int copy_all(const struct log_file *f, int to, bool records, uint8_t *chunk,
+                    const char *name, struct error *e)
 {
     int rc = pwrite(to, &f->head, sizeof(f->head), 0) == (ssize_t)sizeof(f->head)
-                 ? 0 : fail_copy(name, e);
+                 ? 0
+                 : fail_copy(name, e);
 
     for (unsigned i = 0; !rc && i < NCCLSHIM_LOG_SECTIONS; i++) {
         const struct ncclshim_section *s = &f->head.sections[i];

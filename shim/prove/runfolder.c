@@ -62,7 +62,8 @@ void runfolder_name_of(char *const *command, char *buf, size_t size)
     }
     for (; name[n] && name[n] != '.' && n < 32 && n + 1 < size; n++)
         buf[n] = strchr("/ \t\n:\\'\"`$&|;<>*?()", name[n]) || (unsigned char)name[n] < 32
-                     ? '_' : name[n];
+                     ? '_'
+                     : name[n];
     buf[n] = '\0';
     if (n == 0)
         snprintf(buf, size, "run");
@@ -126,8 +127,10 @@ static int make_dated(struct runfolder *r, char *const *command, struct error *e
     struct tm tm;
 
     if (mkdir(NCCLSHIM_RUNS_DIR, 0777) < 0 && errno != EEXIST)
-        return error_set(e, NCCLSHIM_RUNS_DIR, 0, "can't make the folder for runs: %s; name a run "
-                                                  "folder with -o", strerror(errno));
+        return error_set(e, NCCLSHIM_RUNS_DIR, 0,
+                         "can't make the folder for runs: %s; name a run "
+                         "folder with -o",
+                         strerror(errno));
     localtime_r(&now, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%d-%H%M%S", &tm);
     runfolder_name_of(command, name, sizeof(name));
@@ -160,6 +163,7 @@ int runfolder_open(struct runfolder *r, const char *path, struct error *e)
     if (faccessat(r->fd, "run.json", F_OK, 0) == 0 || is_empty(r->path))
         return 0;
     close(r->fd);
-    return error_set(e, r->path, 0, "the folder is neither empty nor a run folder (it has no "
-                                    "run.json): name another one with -o");
+    return error_set(e, r->path, 0,
+                     "the folder is neither empty nor a run folder (it has no "
+                     "run.json): name another one with -o");
 }

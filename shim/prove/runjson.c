@@ -66,8 +66,8 @@ static void add_processes(json_t *j, const struct run_facts *f)
     }
     for (size_t k = 0; k < f->process_count; k++) {
         bool there = false;
-        json_array_foreach(list, i, each)
-            there |= json_is_string(each) && !strcmp(json_string_value(each), f->processes[k]);
+        json_array_foreach(list, i, each) there |=
+            json_is_string(each) && !strcmp(json_string_value(each), f->processes[k]);
         if (!there)
             json_array_append_new(list, text(f->processes[k]));
     }

@@ -4,11 +4,11 @@
  * on those that the command has not got itself:
  *
  * - from the terminal (^C, ^\, hang-up): the kernel sends them to the whole foreground group, the
- *   command among it, so they are not sent a second time. Many servers take a second ^C as "at once".
- *   (A hang-up goes to the leader of the session alone: where that is us, it is handed on.)
- * - from kill(): handed on, since most senders (a supervisor, docker stop) name one process. One that
- *   names the whole group reaches the command twice; the same signal is therefore handed on
- *   only once within half a second.
+ *   command among it, so they are not sent a second time: many servers take a second ^C as
+ *   "at once". (A hang-up goes to the session's leader alone; where that is us, it is handed on.)
+ * - from kill(): handed on, since most senders (a supervisor, docker stop) name one process. One
+ *   that names the whole group reaches the command twice; the same signal is therefore handed
+ *   on only once within half a second.
  *
  * What the caller ignored (nohup) stays ignored, here and in the command.
  */

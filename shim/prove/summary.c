@@ -180,8 +180,9 @@ void summary_text(const struct summary *s, char *buf, size_t size)
     if (s->missed)
         snprintf(more + n, sizeof(more) - n, ", %zu process%s in which NCCL bypassed the shim",
                  s->missed, s->missed == 1 ? "" : "es");
-    snprintf(buf, size, "%s rank%s%s, %s communicator%s, %s collective%s timed, %s lost%s, "
-                        "%s not intercepted",
+    snprintf(buf, size,
+             "%s rank%s%s, %s communicator%s, %s collective%s timed, %s lost%s, "
+             "%s not intercepted",
              grouped(s->ranks, a), plural(s->ranks), s->simulated ? " (simulated GPUs)" : "",
              grouped(s->comms, b), plural(s->comms), grouped(s->timed, c), plural(s->timed),
              grouped(s->lost, d), more, grouped(s->not_intercepted, (char[32]){0}));

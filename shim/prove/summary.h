@@ -12,8 +12,8 @@
 
 /* Of one process. */
 struct process_summary {
-    uint32_t ranks;           /* most members that one of its communicators has in this process */
-    uint64_t timed;           /* records read */
+    uint32_t ranks; /* most members that one of its communicators has in this process */
+    uint64_t timed; /* records read */
     uint64_t lost, torn;
     uint64_t calls;           /* issued through the shim */
     uint64_t not_intercepted; /* that NCCL counted and the shim did not see */

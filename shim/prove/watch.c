@@ -32,8 +32,8 @@ struct run {
     struct collector *collector;
     uint64_t started_ns;
     pid_t child;
-    bool over;  /* the child was waited for */
-    int status; /* its */
+    bool over;   /* the child was waited for */
+    int status;  /* its */
     size_t left; /* processes that outlived it */
 };
 
@@ -49,7 +49,8 @@ static int load_profile(struct run *r, struct error *e)
     }
     /* What was checked is what they get, wherever they change their folder to. */
     if (!realpath(r->profile->path, r->profile_path))
-        return error_set(e, r->profile->path, 0, "can't find the profile again: %s", strerror(errno));
+        return error_set(e, r->profile->path, 0, "can't find the profile again: %s",
+                         strerror(errno));
     if (strchr(r->profile_path, '\n'))
         return error_set(e, r->profile->path, 0, "the profile's path has a line break");
     return 0;
@@ -57,8 +58,8 @@ static int load_profile(struct run *r, struct error *e)
 
 static int find_log_base(struct run *r, struct error *e)
 {
-    if (r->o->log_dir && snprintf(r->log_base, sizeof(r->log_base), "%s", r->o->log_dir) <
-                             (int)sizeof(r->log_base))
+    if (r->o->log_dir &&
+        snprintf(r->log_base, sizeof(r->log_base), "%s", r->o->log_dir) < (int)sizeof(r->log_base))
         return 0;
     if (!r->o->log_dir && log_dir_default(r->log_base, sizeof(r->log_base)) == 0)
         return 0;
@@ -68,9 +69,13 @@ static int find_log_base(struct run *r, struct error *e)
 static void describe(struct run *r, struct error *e)
 {
     struct summary s = {0};
-    struct run_facts f = {.made_by = "run", .command = r->o->command, .profile = r->profile->name,
-                          .profile_path = r->profile->path, .log_dir = r->log_dir[0] ? r->log_dir : NULL,
-                          .started_ns = r->started_ns, .exit_code = -1};
+    struct run_facts f = {.made_by = "run",
+                          .command = r->o->command,
+                          .profile = r->profile->name,
+                          .profile_path = r->profile->path,
+                          .log_dir = r->log_dir[0] ? r->log_dir : NULL,
+                          .started_ns = r->started_ns,
+                          .exit_code = -1};
 
     if (r->over) {
         f.ended_ns = wall_ns();
@@ -88,8 +93,11 @@ static void describe(struct run *r, struct error *e)
 
 static int make_folders(struct run *r, struct error *e)
 {
-    struct collector_options c = {.log_dir = r->log_dir, .run = &r->folder,
-                                  .keep_all = r->o->keep_all, .remove = true, .warn = r->o->warn};
+    struct collector_options c = {.log_dir = r->log_dir,
+                                  .run = &r->folder,
+                                  .keep_all = r->o->keep_all,
+                                  .remove = true,
+                                  .warn = r->o->warn};
 
     r->log_fd = private_log_dir(r->log_base, r->log_dir, sizeof(r->log_dir), e);
     if (r->log_fd < 0)

@@ -15,10 +15,10 @@
 #include "shim/prove/summary.h"
 
 struct watch_options {
-    char *const *command;  /* NULL-terminated */
-    const char *profile;   /* name, path or "none"; NULL = NCCLSHIM_PROFILE, or none */
-    const char *run_dir;   /* NULL = a new one below ncclshim-runs */
-    const char *log_dir;   /* folder in which the private one is made; NULL = log_dir_default */
+    char *const *command; /* NULL-terminated */
+    const char *profile;  /* name, path or "none"; NULL = NCCLSHIM_PROFILE, or none */
+    const char *run_dir;  /* NULL = a new one below ncclshim-runs */
+    const char *log_dir;  /* folder in which the private one is made; NULL = log_dir_default */
     bool keep_all;
     bool strict;
     bool no_collect;

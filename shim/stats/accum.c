@@ -244,7 +244,8 @@ static int feed_one(struct accum *a, uint32_t ring, const struct ncclshim_record
     return 0;
 }
 
-#define AHEAD 6 /* records: far enough to hide memory, near enough to still be in cache when used */
+#define AHEAD 6 /* records: far enough to hide memory, near enough to still be in cache when used \
+                 */
 
 static inline void prefetch(const struct accum *a, const struct ncclshim_record *r,
                             const struct ncclshim_site *sites, uint32_t site_count)

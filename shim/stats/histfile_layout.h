@@ -8,7 +8,7 @@
 #define HISTFILE_MAGIC "NCCLHIST"
 #define HISTFILE_VERSION 1u
 #define HISTFILE_BYTE_ORDER 0x01020304u
-#ifndef HISTFILE_SITES_MAX /* the fuzzer sets it low, to be fast */
+#ifndef HISTFILE_SITES_MAX            /* the fuzzer sets it low, to be fast */
 #define HISTFILE_SITES_MAX (1u << 20) /* as many as the reader takes from a log */
 #endif
 

@@ -48,8 +48,7 @@ static int take_hist(struct input *in, struct hist *h)
             return -1;
         if (b.octave >= HIST_OCTAVES || b.bucket >= HIST_BUCKETS)
             return bad(in, "there is no such bucket");
-        if (!h->octave[b.octave] &&
-            !(h->octave[b.octave] = calloc(HIST_BUCKETS, sizeof(uint32_t))))
+        if (!h->octave[b.octave] && !(h->octave[b.octave] = calloc(HIST_BUCKETS, sizeof(uint32_t))))
             return bad(in, "out of memory");
         h->octave[b.octave][b.bucket] = b.count;
     }
@@ -135,10 +134,16 @@ static int take_passes(struct input *in, uint32_t count, struct accum *a)
         if (i && !in_order(&a->passes[i - 1], &f))
             return bad(in, "captures are not in order");
         p = &a->passes[i];
-        *p = (struct pass_accum){.capture = f.capture, .ring = f.ring, .calls = f.calls,
-                                 .run = f.run, .seen = f.seen, .start_ns = f.start_ns,
-                                 .end_ns = f.end_ns, .sum_ns = f.sum_ns,
-                                 .last_start_ns = f.last_start_ns, .incomplete = f.incomplete};
+        *p = (struct pass_accum){.capture = f.capture,
+                                 .ring = f.ring,
+                                 .calls = f.calls,
+                                 .run = f.run,
+                                 .seen = f.seen,
+                                 .start_ns = f.start_ns,
+                                 .end_ns = f.end_ns,
+                                 .sum_ns = f.sum_ns,
+                                 .last_start_ns = f.last_start_ns,
+                                 .incomplete = f.incomplete};
         a->pass_count++; /* before its histograms, so that a failure frees what they took */
         if (take_hist(in, &p->pass_ns) < 0 || take_hist(in, &p->comm_ns) < 0 ||
             take_hist(in, &p->period_ns) < 0)
@@ -153,18 +158,20 @@ static int take_head(struct input *in, struct histfile_head *head)
 
     if (in->n < sizeof(*head) + sizeof(digest) ||
         memcmp(in->p, HISTFILE_MAGIC, sizeof(head->magic)) != 0)
-        return error_set(in->e, in->path, 0, "no statistics of ncclshim (it does not begin with %s)",
-                         HISTFILE_MAGIC);
+        return error_set(in->e, in->path, 0,
+                         "no statistics of ncclshim (it does not begin with %s)", HISTFILE_MAGIC);
     take(in, head, sizeof(*head));
     if (head->byte_order != HISTFILE_BYTE_ORDER || head->version != HISTFILE_VERSION)
-        return error_set(in->e, in->path, 0, "statistics of version %u, this command reads version "
-                                             "%u: use the ncclshim that wrote them",
+        return error_set(in->e, in->path, 0,
+                         "statistics of version %u, this command reads version "
+                         "%u: use the ncclshim that wrote them",
                          head->version, HISTFILE_VERSION);
     in->n -= sizeof(digest);
     memcpy(&digest, in->p + in->n, sizeof(digest));
     if (head->file_bytes != in->n + sizeof(digest) || digest != histfile_digest(in->p, in->n))
-        return error_set(in->e, in->path, 0, "damaged statistics: cut, or changed since they were "
-                                             "written");
+        return error_set(in->e, in->path, 0,
+                         "damaged statistics: cut, or changed since they were "
+                         "written");
     head->boot_id[sizeof(head->boot_id) - 1] = '\0';
     return 0;
 }

@@ -74,10 +74,16 @@ static void put_passes(struct buffer *b, const struct accum *a)
 {
     for (uint32_t i = 0; i < a->pass_count; i++) {
         const struct pass_accum *p = &a->passes[i];
-        struct histfile_pass head = {
-            .capture = p->capture, .ring = p->ring, .calls = p->calls, .run = p->run, .seen = p->seen,
-            .start_ns = p->start_ns, .end_ns = p->end_ns, .sum_ns = p->sum_ns,
-            .last_start_ns = p->last_start_ns, .incomplete = p->incomplete};
+        struct histfile_pass head = {.capture = p->capture,
+                                     .ring = p->ring,
+                                     .calls = p->calls,
+                                     .run = p->run,
+                                     .seen = p->seen,
+                                     .start_ns = p->start_ns,
+                                     .end_ns = p->end_ns,
+                                     .sum_ns = p->sum_ns,
+                                     .last_start_ns = p->last_start_ns,
+                                     .incomplete = p->incomplete};
 
         put(b, &head, sizeof(head));
         put_hist(b, &p->pass_ns);
@@ -92,7 +98,8 @@ static void put_gaps(struct buffer *b, const struct accum *a)
 
     for (uint32_t i = 0; i < a->last_end.cap; i++, slot += 2)
         if (slot[0]) {
-            struct histfile_gap g = {(uint32_t)(slot[0] - 1), (uint32_t)((slot[0] - 1) >> 32), slot[1]};
+            struct histfile_gap g = {(uint32_t)(slot[0] - 1), (uint32_t)((slot[0] - 1) >> 32),
+                                     slot[1]};
             put(b, &g, sizeof(g));
         }
 }
@@ -100,12 +107,21 @@ static void put_gaps(struct buffer *b, const struct accum *a)
 static void put_head(struct buffer *b, const struct accum *a, const struct histfile *h)
 {
     struct timespec now;
-    struct histfile_head head = {.version = HISTFILE_VERSION, .byte_order = HISTFILE_BYTE_ORDER,
-                                 .pid = h->pid, .final = h->final, .start_ticks = h->start_ticks,
-                                 .pid_ns = h->pid_ns, .created_ns = h->created_ns,
-                                 .kept_bytes = h->kept_bytes, .records = a->records, .bad = a->bad,
-                                 .lost = a->lost, .torn = a->torn, .rings = h->ring_count,
-                                 .gaps = a->last_end.used, .passes = a->pass_count};
+    struct histfile_head head = {.version = HISTFILE_VERSION,
+                                 .byte_order = HISTFILE_BYTE_ORDER,
+                                 .pid = h->pid,
+                                 .final = h->final,
+                                 .start_ticks = h->start_ticks,
+                                 .pid_ns = h->pid_ns,
+                                 .created_ns = h->created_ns,
+                                 .kept_bytes = h->kept_bytes,
+                                 .records = a->records,
+                                 .bad = a->bad,
+                                 .lost = a->lost,
+                                 .torn = a->torn,
+                                 .rings = h->ring_count,
+                                 .gaps = a->last_end.used,
+                                 .passes = a->pass_count};
 
     clock_gettime(CLOCK_REALTIME, &now);
     head.written_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;

@@ -90,7 +90,8 @@ static void print_warning(const struct error *e)
 
 static void collect_beside(uint32_t sites)
 {
-    char logs[] = "/dev/shm/ncclshim-bench-XXXXXX", run[] = "/tmp/ncclshim-bench-XXXXXX", why[200], name[80];
+    char logs[] = "/dev/shm/ncclshim-bench-XXXXXX", run[] = "/tmp/ncclshim-bench-XXXXXX", why[200],
+         name[80];
     struct runfolder folder = {.fd = -1};
     struct collector_options o = {.run = &folder, .remove = true, .warn = print_warning};
     struct summary s = {0};
@@ -124,8 +125,10 @@ static void collect_beside(uint32_t sites)
     share = (cpu_seconds() - cpu) / SECONDS;
     snprintf(name, sizeof(name), "a million records a second, %u call sites", sites);
     snprintf(why, sizeof(why), "%llu timed, %llu lost, %.1f %% of a core, %.1f MiB",
-             (unsigned long long)s.timed, (unsigned long long)s.lost, 100 * share, (double)most / 1024);
-    say(s.timed == (uint64_t)RATE * SECONDS && s.lost == 0 && share < 1 && most < 64 * 1024, name, why);
+             (unsigned long long)s.timed, (unsigned long long)s.lost, 100 * share,
+             (double)most / 1024);
+    say(s.timed == (uint64_t)RATE * SECONDS && s.lost == 0 && share < 1 && most < 64 * 1024, name,
+        why);
     collector_free(c);
     fixture_drop(&x);
     close(o.log_fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log file for tests, in a shared mapping, and records written into it as a GPU would. Records are
- * made up from their number, so that a reader can check every word of what it got.
+ * A log file for tests, in a shared mapping, and records written into it as a GPU would. Records
+ * are made up from their number, so that a reader can check every word of what it got.
  */
 #ifndef NCCLSHIM_TEST_LOGFIXTURE_H
 #define NCCLSHIM_TEST_LOGFIXTURE_H
@@ -53,7 +53,8 @@ static inline uint64_t fixture_ticks(void)
     int fd = open("/proc/self/stat", O_RDONLY);
 
     if (read(fd, buf, sizeof(buf) - 1) > 0 && (p = strrchr(buf, ')')))
-        sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+        sscanf(p + 1,
+               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
                &ticks);
     close(fd);
     return ticks;
@@ -122,12 +123,21 @@ static inline void fixture_make(struct fixture *x, const char *folder, uint32_t 
     x->records = (void *)((uint8_t *)x->ring + 4096);
     x->ring->capacity = capacity;
     x->ring->record_bytes = 32;
-    x->comm[0] = (struct ncclshim_comm){.state = NCCLSHIM_COMM_READY, .parent = -1, .ranks = 1,
-                                        .hash = 0x1234, .wrapped_calls = sites};
+    x->comm[0] = (struct ncclshim_comm){.state = NCCLSHIM_COMM_READY,
+                                        .parent = -1,
+                                        .ranks = 1,
+                                        .hash = 0x1234,
+                                        .wrapped_calls = sites};
     x->head->sections[1].used = 1;
     for (uint32_t i = 0; i < sites; i++)
-        x->site[i] = (struct ncclshim_site){.state = 1, .flags = 3, .capture = 1, .index = i,
-                                            .bytes = 43008, .root = -1, .issued = 1, .stamped = 1};
+        x->site[i] = (struct ncclshim_site){.state = 1,
+                                            .flags = 3,
+                                            .capture = 1,
+                                            .index = i,
+                                            .bytes = 43008,
+                                            .root = -1,
+                                            .issued = 1,
+                                            .stamped = 1};
     x->head->sections[2].used = sites;
     fixture_sign(x);
 }

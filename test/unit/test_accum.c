@@ -206,13 +206,19 @@ static void calls_left_out_of_timing_are_not_waited_for(void **state)
     assert_int_equal(a.passes[0].pass_ns.count, 1);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static struct histfile saved(void)
 {
     static struct histfile_ring ring = {3, {1000, 20, 1}};
-    struct histfile h = {.pid = 42, .start_ticks = 77, .pid_ns = 5, .created_ns = 6,
-                         .boot_id = "boot", .kept_bytes = 99, .rings = &ring, .ring_count = 1};
+    struct histfile h = {.pid = 42,
+                         .start_ticks = 77,
+                         .pid_ns = 5,
+                         .created_ns = 6,
+                         .boot_id = "boot",
+                         .kept_bytes = 99,
+                         .rings = &ring,
+                         .ring_count = 1};
     struct error e;
 
     if (histfile_save(AT_FDCWD, "accum.hist", &a, &h, &e) < 0)

@@ -19,7 +19,7 @@
 
 static struct error e;
 
-/* ---- paths ------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static void a_log_is_named_after_host_pid_and_start(void **state)
 {
@@ -88,7 +88,7 @@ static void a_folder_for_logs_that_others_could_use_is_refused(void **state)
     rmdir(dir);
 }
 
-/* ---- LD_PRELOAD -------------------------------------------------------------------------------- */
+/* ---- LD_PRELOAD ------------------------------------------------------------------------------ */
 
 static void preloads(const char *list, const char *expected)
 {
@@ -122,7 +122,7 @@ static void a_shim_that_is_there_already_is_not_loaded_twice(void **state)
     preloads("/old/libncclshim.so:liba.so", "/opt/libncclshim.so:liba.so");
 }
 
-/* ---- names of runs ----------------------------------------------------------------------------- */
+/* ---- names of runs --------------------------------------------------------------------------- */
 
 static void names(const char *expected, ...)
 {
@@ -152,7 +152,7 @@ static void a_run_is_named_after_module_script_or_program(void **state)
     names("abcdefghijklmnopqrstuvwxyzabcdef", "abcdefghijklmnopqrstuvwxyzabcdefghij", NULL);
 }
 
-/* ---- a copy of a log --------------------------------------------------------------------------- */
+/* ---- a copy of a log ------------------------------------------------------------------------- */
 
 static void a_copy_is_a_log_and_takes_only_what_was_used(void **state)
 {
@@ -211,7 +211,7 @@ static void an_unfinished_copy_of_a_wrapped_ring_shows_no_loss(void **state)
     fixture_drop(&x);
 }
 
-/* ---- all records ------------------------------------------------------------------------------- */
+/* ---- all records ----------------------------------------------------------------------------- */
 
 static void kept_records_are_whole_after_a_collector_that_died(void **state)
 {
@@ -251,7 +251,7 @@ static void kept_records_are_whole_after_a_collector_that_died(void **state)
     rmdir(dir);
 }
 
-/* ---- sums -------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static void sums_to(struct process_summary *list, size_t count, const char *expected)
 {
@@ -273,17 +273,26 @@ static void one_communicator_of_many_processes_is_counted_once(void **state)
 
     (void)state;
     for (int i = 0; i < 8; i++)
-        list[i] = (struct process_summary){.ranks = 1, .timed = 1176580, .comms = keys,
-                                           .comm_count = i ? 1 : 2};
-    sums_to(list, 8, "8 ranks, 2 communicators, 9,412,640 collectives timed, 0 lost, 0 not intercepted");
-    list[0] = (struct process_summary){.ranks = 1, .timed = 1, .lost = 1000, .torn = 2, .simulated = true,
-                                       .without_site = 3, .not_intercepted = 12, .comms = keys,
+        list[i] = (struct process_summary){
+            .ranks = 1, .timed = 1176580, .comms = keys, .comm_count = i ? 1 : 2};
+    sums_to(list, 8,
+            "8 ranks, 2 communicators, 9,412,640 collectives timed, 0 lost, 0 not intercepted");
+    list[0] = (struct process_summary){.ranks = 1,
+                                       .timed = 1,
+                                       .lost = 1000,
+                                       .torn = 2,
+                                       .simulated = true,
+                                       .without_site = 3,
+                                       .not_intercepted = 12,
+                                       .comms = keys,
                                        .comm_count = 1};
-    sums_to(list, 1, "1 rank (simulated GPUs), 1 communicator, 1 collective timed, 1,000 lost, 2 torn, "
-                     "3 without a call site, 12 not intercepted");
+    sums_to(list, 1,
+            "1 rank (simulated GPUs), 1 communicator, 1 collective timed, 1,000 lost, 2 torn, "
+            "3 without a call site, 12 not intercepted");
     list[0] = (struct process_summary){.calls = 5, .missed = true};
-    sums_to(list, 1, "0 ranks, 0 communicators, 0 collectives timed, 0 lost, 5 calls counted but not "
-                     "timed, 1 process in which NCCL bypassed the shim, 0 not intercepted");
+    sums_to(list, 1,
+            "0 ranks, 0 communicators, 0 collectives timed, 0 lost, 5 calls counted but not "
+            "timed, 1 process in which NCCL bypassed the shim, 0 not intercepted");
 }
 
 static void ranks_that_are_threads_of_one_process_are_counted_each(void **state)
@@ -295,9 +304,12 @@ static void ranks_that_are_threads_of_one_process_are_counted_each(void **state)
     (void)state;
     fixture_make(&x, "/dev/shm", 64, 4);
     for (int i = 0; i < 6; i++) /* four ranks of one, two splits that NCCL gave no hash */
-        x.comm[i] = (struct ncclshim_comm){.state = NCCLSHIM_COMM_READY, .parent = i < 4 ? -1 : i - 4,
-                                           .hash = i < 4 ? 77 : 0, .ranks = i < 4 ? 4 : 2,
-                                           .flags = NCCLSHIM_COMM_COUNTED, .wrapped_calls = 10,
+        x.comm[i] = (struct ncclshim_comm){.state = NCCLSHIM_COMM_READY,
+                                           .parent = i < 4 ? -1 : i - 4,
+                                           .hash = i < 4 ? 77 : 0,
+                                           .ranks = i < 4 ? 4 : 2,
+                                           .flags = NCCLSHIM_COMM_COUNTED,
+                                           .wrapped_calls = 10,
                                            .missed_calls = i == 2 ? 3 : 0};
     x.comm[6].state = NCCLSHIM_COMM_FAILED;
     x.head->sections[1].used = 7;

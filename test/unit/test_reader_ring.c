@@ -269,7 +269,7 @@ static void a_head_that_lies_about_its_lap_is_an_error(void **state)
     end();
 }
 
-/* ---- a writer at full speed, and its end ------------------------------------------------------- */
+/* ---- a writer at full speed, and its end ----------------------------------------------------- */
 
 static pid_t write_for_ever(void)
 {
@@ -313,7 +313,9 @@ static void a_reader_beside_a_writer_at_full_speed_never_sees_a_wrong_record(voi
     end();
 }
 
-/* What the ring of a dead writer must give: the last lap, whole, but for the one record it died in. */
+/*
+ * What the ring of a dead writer must give: the last lap, whole, but for the one record it died in.
+ */
 static void check_remains(void)
 {
     struct ring_cursor c = {0};

@@ -61,7 +61,8 @@ static bool runs_since(const char *pid, uint64_t start_ticks)
     snprintf(path, sizeof(path), "/proc/%s/stat", pid);
     if (read_small(path, buf, sizeof(buf)) < 0 || !(p = strrchr(buf, ')')))
         return false;
-    if (sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+    if (sscanf(p + 1,
+               " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
                &state, &threads, &ticks) != 3)
         return false;
     /* A leader that ended before its threads is a zombie too, but its process lives. */

@@ -11,7 +11,8 @@ static size_t step_of(const struct ncclshim_note *n)
 }
 
 /* The lengths were checked when the notes were read (tables.c), so that every step stays inside. */
-const struct ncclshim_note *log_note_next(const struct log_file *f, const struct ncclshim_note *prev)
+const struct ncclshim_note *log_note_next(const struct log_file *f,
+                                          const struct ncclshim_note *prev)
 {
     size_t at = prev ? (size_t)((const uint8_t *)prev - f->notes) + step_of(prev) : 0;
 

@@ -17,12 +17,14 @@ static int check_head(const struct ncclshim_log_header *h, const char *path, str
         return error_set(e, path, 0, "not a log of ncclshim (it does not begin with %s)",
                          NCCLSHIM_LOG_MAGIC);
     if (h->byte_order != NCCLSHIM_LOG_BYTE_ORDER)
-        return error_set(e, path, 0, "the log's byte order mark is %#x, not %#x: read it on a "
-                                     "little-endian machine",
+        return error_set(e, path, 0,
+                         "the log's byte order mark is %#x, not %#x: read it on a "
+                         "little-endian machine",
                          h->byte_order, NCCLSHIM_LOG_BYTE_ORDER);
     if (h->version != NCCLSHIM_LOG_VERSION)
-        return error_set(e, path, 0, "the log has version %u, this command reads version %u: use "
-                                     "the ncclshim that wrote it",
+        return error_set(e, path, 0,
+                         "the log has version %u, this command reads version %u: use "
+                         "the ncclshim that wrote it",
                          h->version, NCCLSHIM_LOG_VERSION);
     if (h->header_bytes != NCCLSHIM_LOG_HEADER_BYTES)
         return error_set(e, path, 0, "the log's header says it has %u bytes, not %u",
@@ -54,8 +56,10 @@ static int read_head(const struct log_file *f, struct ncclshim_log_header *h, st
         if (n < 0)
             return error_set(e, f->path, 0, "can't read the log: %s", strerror(errno));
         if (n < (ssize_t)sizeof(*h))
-            return error_set(e, f->path, 0, "not a log of ncclshim: its %zd bytes are less than a "
-                                            "header", n);
+            return error_set(e, f->path, 0,
+                             "not a log of ncclshim: its %zd bytes are less than a "
+                             "header",
+                             n);
     }
     for (unsigned i = 0; i < NCCLSHIM_LOG_SECTIONS; i++)
         if (first.sections[i].type == 0)

@@ -50,7 +50,8 @@ int log_refresh(struct log_file *f, struct error *e);
 void log_free(struct log_file *f);
 
 /* Next published note after `prev` (NULL: the first); NULL at the end. Points into f->notes. */
-const struct ncclshim_note *log_note_next(const struct log_file *f, const struct ncclshim_note *prev);
+const struct ncclshim_note *log_note_next(const struct log_file *f,
+                                          const struct ncclshim_note *prev);
 /*
  * The note's text (behind a body of body_bytes), always zero-terminated in buf; returns its length.
  * A text of several strings (NAME \0 value \0) keeps its zeros, which count in the length.
@@ -63,10 +64,10 @@ bool log_writer_lives(const struct log_file *f);
 enum log_writer {
     LOG_WRITER_LIVES,
     LOG_WRITER_GONE,
-    LOG_WRITER_UNSEEN, /* of a pid namespace that can't be seen from here (a neighbouring container):
-                          it may live or not */
+    LOG_WRITER_UNSEEN, /* of a pid namespace that can't be seen from here (a neighbouring
+                          container): it may live or not */
 };
-/* The same with the third answer; *pid (may be NULL) is its pid as seen from here, 0 unless it lives. */
+/* The same with the third answer. *pid (may be NULL): as seen from here; 0 unless it lives. */
 enum log_writer log_writer_find(const struct log_file *f, int *pid);
 
 /*
@@ -78,13 +79,15 @@ struct ring_cursor {
     uint64_t lost; /* overwritten before we came */
     uint64_t torn; /* half written by a process that is gone; never handed out */
 };
-/* Every number below `next` was handed out, or is counted in lost or torn: the three add up to it. */
+/*
+ * Every number below `next` was handed out, or is counted in lost or torn: the three add up to it.
+ */
 
 /*
  * Copy up to `cap` finished records, in order, into `out`; returns how many (0: nothing new), or -1
  * with *e filled. A record may name a site that was published after the last log_refresh: refresh
- * then before you use it. `final` says that the writer is gone: a half-written record is then counted as
- * torn and passed over instead of being waited for.
+ * then before you use it. `final` says that the writer is gone: a half-written record is then
+ * counted as torn and passed over instead of being waited for.
  */
 long ring_read(struct log_file *f, const struct log_ring *ring, struct ring_cursor *c,
                struct ncclshim_record *out, size_t cap, bool final, struct error *e);

@@ -67,12 +67,15 @@ static int ring_base(struct log_file *f, const struct log_ring *ring, uint64_t *
     if (log_pread(f, &lap, sizeof(lap), ring->offset + offsetof(struct ncclshim_ring, lap), e) < 0)
         return -1;
     if (lap % ring->capacity || lap > UINT64_MAX / 2)
-        return error_set(e, f->path, 0, "the head of ring %u (byte %llu) says that record %llu went "
-                                        "to slot 0, which can't be",
+        return error_set(e, f->path, 0,
+                         "the head of ring %u (byte %llu) says that record %llu went "
+                         "to slot 0, which can't be",
                          ring->number, (unsigned long long)ring->offset, (unsigned long long)lap);
     if (log_pread(f, &r, sizeof(r), slot_offset(ring, 0), e) < 0)
         return -1;
-    /* `lap` may be behind what it describes by a moment, or by a store a killed writer never made. */
+    /*
+     * `lap` may be behind what it describes by a moment, or by a store a killed writer never made.
+     */
     ahead = r.sequence - (uint32_t)(lap + 1);
     if (ahead < UINT32_MAX / 2 && ahead % ring->capacity == 0)
         lap += ahead;
@@ -201,8 +204,9 @@ static int check_cursor(struct log_file *f, const struct log_ring *ring, struct 
     if (ring_base(f, ring, &base, e) < 0)
         return -1;
     if (c->next > base + 2ull * ring->capacity)
-        return error_set(e, f->path, 0, "ring %u holds fewer records than were read from it before: "
-                                        "it is another log",
+        return error_set(e, f->path, 0,
+                         "ring %u holds fewer records than were read from it before: "
+                         "it is another log",
                          ring->number);
     /* Numbers have 64 bits here and 32 in the ring: only within two laps are they told apart. */
     if (c->next + ring->capacity < base)

@@ -54,9 +54,9 @@ int log_pread(const struct log_file *f, void *buf, size_t bytes, uint64_t offset
 
 static int bad_section(const struct log_file *f, unsigned i, const char *what, struct error *e)
 {
-    return error_set(e, f->path, 0, "section %u (described at byte %zu) %s", i,
-                     offsetof(struct ncclshim_log_header, sections) + i * sizeof(struct ncclshim_section),
-                     what);
+    return error_set(
+        e, f->path, 0, "section %u (described at byte %zu) %s", i,
+        offsetof(struct ncclshim_log_header, sections) + i * sizeof(struct ncclshim_section), what);
 }
 
 static int check_section(const struct log_file *f, const struct ncclshim_log_header *h, unsigned i,
@@ -214,15 +214,16 @@ static int read_ring(const struct log_file *f, struct tables *t, const struct nc
     if (head.capacity < 2 || head.capacity > RING_CAPACITY_MAX ||
         (head.capacity & (head.capacity - 1)) ||
         head.capacity > (s->bytes - sizeof(head)) / sizeof(struct ncclshim_record))
-        return bad_section(f, i, "is a ring whose capacity is no power of two or more than its room", e);
+        return bad_section(f, i,
+                           "is a ring whose capacity is no power of two or more than its room", e);
     for (uint32_t j = 0; j < t->ring_count; j++)
         if (t->rings[j].number == s->number)
             return bad_section(f, i, "is a ring with the number of another", e);
     if (grow(f, t, (void **)&t->rings, t->ring_count * sizeof(*r), sizeof(*r), e) < 0)
         return -1;
     r = &t->rings[t->ring_count++];
-    *r = (struct log_ring){.number = s->number, .device = head.device, .capacity = head.capacity,
-                           .offset = s->offset};
+    *r = (struct log_ring){
+        .number = s->number, .device = head.device, .capacity = head.capacity, .offset = s->offset};
     return 0;
 }
 
