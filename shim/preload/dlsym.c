@@ -35,9 +35,28 @@ void *ncclshim_dlsym_nccl(void *handle, const char *name, void *caller);
 /* Versions of glibc's dlsym: 2.34 moved it into libc; before, the port's first version. */
 static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27"};
 
+/*
+ * The next dlsym in the order of loading: that of libc, or of another preloaded library that has one
+ * too (vGPU libraries do, to see CUDA's names) and must go on seeing its callers. A look-up with a
+ * version would pass it over. Only objects from the program's start are walked, so none goes away.
+ */
+BEFORE_SANITIZERS static void *next_dlsym(void)
+{
+    struct link_map *m = _r_debug.r_map;
+
+    while (m && m->l_ld != _DYNAMIC)
+        m = m->l_next;
+    for (m = m ? m->l_next : NULL; m; m = m->l_next) {
+        void *p = elf_symbol(m->l_addr, m->l_ld, "dlsym");
+        if (p)
+            return p;
+    }
+    return NULL;
+}
+
 BEFORE_SANITIZERS void *ncclshim_find_dlsym(void)
 {
-    void *p = NULL;
+    void *p = next_dlsym();
 
     for (size_t i = 0; !p && i < sizeof(versions) / sizeof(versions[0]); i++)
         p = dlvsym(RTLD_NEXT, "dlsym", versions[i]);

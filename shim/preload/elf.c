@@ -2,8 +2,11 @@
 #include "shim/preload/elf.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+/* All of this also runs while a sanitizer's own start-up looks functions up, before it is there. */
+#define BEFORE_SANITIZERS __attribute__((no_sanitize("address", "undefined", "thread")))
 
 struct tables {
     ElfW(Addr) base;
@@ -13,12 +16,13 @@ struct tables {
 };
 
 /* glibc makes addresses of these offsets where the section can be written to, and only there. */
-static const void *place(ElfW(Addr) base, ElfW(Addr) ptr)
+BEFORE_SANITIZERS static const void *place(ElfW(Addr) base, ElfW(Addr) ptr)
 {
     return (const void *)(ptr < base ? base + ptr : ptr);
 }
 
-static bool read_tables(struct tables *t, ElfW(Addr) base, const ElfW(Dyn) * dynamic)
+BEFORE_SANITIZERS static bool read_tables(struct tables *t, ElfW(Addr) base,
+                                          const ElfW(Dyn) * dynamic)
 {
     *t = (struct tables){.base = base};
     for (const ElfW(Dyn) *d = dynamic; d && d->d_tag != DT_NULL; d++) {
@@ -35,19 +39,27 @@ static bool read_tables(struct tables *t, ElfW(Addr) base, const ElfW(Dyn) * dyn
     return t->symbols && t->strings;
 }
 
-static void *matches(const struct tables *t, uint32_t i, const char *name)
+/* Not strcmp: a sanitizer would answer for it. */
+BEFORE_SANITIZERS static bool same(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+BEFORE_SANITIZERS static void *matches(const struct tables *t, uint32_t i, const char *name)
 {
     const ElfW(Sym) *s = &t->symbols[i];
     unsigned type = s->st_info & 0xf, bind = s->st_info >> 4;
 
     if (s->st_shndx == SHN_UNDEF || !s->st_value || (bind != STB_GLOBAL && bind != STB_WEAK) ||
         (type != STT_FUNC && type != STT_NOTYPE && type != STT_OBJECT) ||
-        strcmp(t->strings + s->st_name, name))
+        !same(t->strings + s->st_name, name))
         return NULL;
     return (void *)(t->base + s->st_value);
 }
 
-static void *by_gnu_hash(const struct tables *t, const char *name)
+BEFORE_SANITIZERS static void *by_gnu_hash(const struct tables *t, const char *name)
 {
     uint32_t buckets = t->gnu_hash[0], first = t->gnu_hash[1], bloom_words = t->gnu_hash[2];
     const uint32_t *bucket =
@@ -69,7 +81,7 @@ static void *by_gnu_hash(const struct tables *t, const char *name)
     return NULL;
 }
 
-void *elf_symbol(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *name)
+BEFORE_SANITIZERS void *elf_symbol(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *name)
 {
     struct tables t;
 
