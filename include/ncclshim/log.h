@@ -201,7 +201,7 @@ struct ncclshim_comm {
     int32_t device;
     int32_t ring;        /* ring number of its GPU; -1 = not timed */
     int32_t asked_min_ctas, asked_max_ctas; /* what the [comm] section wanted; UNDEF = nothing */
-    int32_t given_min_ctas, given_max_ctas; /* what was handed to NCCL */
+    int32_t given_min_ctas, given_max_ctas; /* by config, or by NCCL_M.._CTAS, which goes first */
     int32_t channels;    /* most channels that NCCL used for one call; -1 unknown */
     uint64_t hash;       /* NCCL's commId / commHash, the same on all ranks; 0 unknown */
     uint64_t id_digest;  /* of the unique id it was made from, the same on all ranks; 0 unknown */

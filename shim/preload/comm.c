@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shim/base/digest.h"
@@ -146,6 +147,15 @@ static void tell_missing(struct comm *c, uint32_t missing)
     }
 }
 
+/* NCCL takes a positive value of its variable before the config's (init.cc, envConfigOverride). */
+static int ctas_in_force(const struct config_copy *c, enum config_field field, const char *variable)
+{
+    const char *text = getenv(variable);
+    long n = text ? strtol(text, NULL, 0) : 0;
+
+    return n > 0 && n <= INT_MAX ? (int)n : config_number(c, field);
+}
+
 /* The config to hand to NCCL: only when the profile wishes something; else the caller's own way. */
 static void decide_config(struct birth *b, const struct birth_facts *f, const struct comm_facts *facts)
 {
@@ -172,8 +182,8 @@ static void decide_config(struct birth *b, const struct birth_facts *f, const st
         b->use_config = missing != wish.set;
     }
     if (c && c->entry && b->use_config) {
-        c->entry->given_min_ctas = config_number(&b->config, CONFIG_MIN_CTAS);
-        c->entry->given_max_ctas = config_number(&b->config, CONFIG_MAX_CTAS);
+        c->entry->given_min_ctas = ctas_in_force(&b->config, CONFIG_MIN_CTAS, "NCCL_MIN_CTAS");
+        c->entry->given_max_ctas = ctas_in_force(&b->config, CONFIG_MAX_CTAS, "NCCL_MAX_CTAS");
     }
     if (c && missing)
         tell_missing(c, missing);
