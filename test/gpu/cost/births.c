@@ -4,10 +4,10 @@
  * programs use, and do a few all-reduces of 43,008 bytes with it. What settings it got is NCCL's to say
  * (NCCL_DEBUG=INFO) and the shim's log's.
  *
- *   births [--one-gpu] InitRank|InitRankConfig|InitAll|Split|Named
+ *   births [--one-gpu] InitRank|InitRankConfig|InitAll|Split|SplitAlone|Named
  *
- * Named makes two communicators, each init alone and one after the other, that are called "low" and
- * "simple"; each does its calls eagerly and in a replayed graph.
+ * SplitAlone leaves each rank alone in its part. Named makes two communicators, each init alone and one
+ * after the other, that are called "low" and "simple"; each does its calls eagerly and in a replayed graph.
  */
 #include <cuda.h>
 #include <nccl.h>
@@ -140,8 +140,8 @@ static void *run(void *arg)
     }
     comm = make(r);
     use(r, comm);
-    if (!strcmp(way, "Split")) {
-        NC(ncclCommSplit(comm, 0, r->number, &child, NULL));
+    if (!strncmp(way, "Split", 5)) {
+        NC(ncclCommSplit(comm, !strcmp(way, "Split") ? 0 : r->number, r->number, &child, NULL));
         use(r, child);
         NC(ncclCommDestroy(child));
     }
@@ -151,7 +151,7 @@ static void *run(void *arg)
 
 int main(int argc, char **argv)
 {
-    static const char *const ways[] = {"InitRank", "InitRankConfig", "InitAll", "Split", "Named"};
+    static const char *const ways[] = {"InitRank", "InitRankConfig", "InitAll", "Split", "SplitAlone", "Named"};
     const int devices[2][RANKS] = {{0, 1}, {0, 0}};
     struct rank ranks[RANKS] = {{.number = 0}, {.number = 1}};
     pthread_t threads[RANKS];
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; way && i < sizeof(ways) / sizeof(ways[0]); i++)
         known |= !strcmp(way, ways[i]);
     if (!known) {
-        fprintf(stderr, "usage: births [--one-gpu] InitRank|InitRankConfig|InitAll|Split|Named\n");
+        fprintf(stderr, "usage: births [--one-gpu] InitRank|InitRankConfig|InitAll|Split|SplitAlone|Named\n");
         return 2;
     }
     alarm(60);
