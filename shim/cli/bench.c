@@ -16,21 +16,21 @@ static const char help[] =
     "Play collectives on the GPUs, one process a GPU, check every result, and print how long each\n"
     "took. Under mpirun, srun or torchrun it is one rank of what they started.\n"
     "\n"
-    "  --from RUN           the calls of a recorded run: sizes, order, graphs, gaps, communicators\n"
+    "  --from RUN           the calls of a recorded run: sizes, order, graphs, gaps\n"
     "  --sizes LIST         8K-64M (doubling), 42K,4M or both mixed (default: 8K-64M)\n"
     "  --workload FILE      a workload file\n"
     "  --write-workload F   write the workload to F (- = standard output) and play nothing\n"
-    "  -p, --profile P      settings: a name, a path, or none (default: NCCLSHIM_PROFILE, or none)\n"
+    "  -p, --profile P      a name, a path, or none (default: NCCLSHIM_PROFILE, or none)\n"
     "  --op OP, --type T    of --sizes: all_reduce, bfloat16 by default\n"
-    "  --graph --eager --both   how to call with --sizes (default: both); else: only calls that were\n"
-    "                       captured, or made eagerly\n"
+    "  --graph, --eager, --both  how to call with --sizes (default: both); with a run or file:\n"
+    "                       only the calls that were captured, or made eagerly\n"
     "  --ranks N            default: as recorded, or the GPUs at hand\n"
     "  --one-process        ranks are threads of one process\n"
     "  --one-gpu            all of them on GPU 0 (NCCL 2.30.3 or newer)\n"
     "  --calls N            calls in one graph or eager stretch (default: 122, fewer when large)\n"
     "  --repeats N          samples (20)\n"
     "  --warmup N           plays before the first sample (3)\n"
-    "  --check, --no-check  every result of one play before and one after the timing (default: on)\n"
+    "  --check, --no-check  look at every result, before and after the timing (default: on)\n"
     "  --stamps, --no-stamps  play once more under the shim for times on the GPU (default: when\n"
     "                       libncclshim.so is found and NCCLSHIM_LOG is not off)\n"
     "  --timeout S          end all ranks when none moves for S seconds (60)\n"
@@ -44,9 +44,27 @@ static const char help[] =
     "  mpirun -n 2 ncclshim bench --sizes 42K,4M\n";
 
 enum {
-    OPT_FROM = 1, OPT_SIZES, OPT_WORKLOAD, OPT_WRITE, OPT_OP, OPT_TYPE, OPT_GRAPH, OPT_EAGER, OPT_BOTH,
-    OPT_RANKS, OPT_ONE_PROCESS, OPT_ONE_GPU, OPT_CALLS, OPT_REPEATS, OPT_WARMUP, OPT_CHECK, OPT_NO_CHECK,
-    OPT_STAMPS, OPT_NO_STAMPS, OPT_TIMEOUT, OPT_JSON,
+    OPT_FROM = 1,
+    OPT_SIZES,
+    OPT_WORKLOAD,
+    OPT_WRITE,
+    OPT_OP,
+    OPT_TYPE,
+    OPT_GRAPH,
+    OPT_EAGER,
+    OPT_BOTH,
+    OPT_RANKS,
+    OPT_ONE_PROCESS,
+    OPT_ONE_GPU,
+    OPT_CALLS,
+    OPT_REPEATS,
+    OPT_WARMUP,
+    OPT_CHECK,
+    OPT_NO_CHECK,
+    OPT_STAMPS,
+    OPT_NO_STAMPS,
+    OPT_TIMEOUT,
+    OPT_JSON,
 };
 
 static const struct option options[] = {
@@ -82,14 +100,16 @@ struct request {
     bool sized; /* --op or --type was given */
 };
 
-static int number(const char *option, const char *text, long least, long most, long *out, struct error *e)
+static int number(const char *option, const char *text, long least, long most, long *out,
+                  struct error *e)
 {
     char *end;
 
     errno = 0;
     *out = strtol(text, &end, 10);
     if (errno || end == text || *end || *out < least || *out > most)
-        return error_set(e, NULL, 0, "%s: '%s' is no number from %ld to %ld", option, text, least, most);
+        return error_set(e, NULL, 0, "%s: '%s' is no number from %ld to %ld", option, text, least,
+                         most);
     return 0;
 }
 
@@ -138,10 +158,13 @@ static int take_name(struct request *q, int option, const char *value, struct er
 
     q->sized = true;
     if (option == OPT_OP && found >= 0 && !workload_op_playable((unsigned)found))
-        return error_set(e, NULL, 0, "--op: %s can't be played (all_reduce, all_gather, reduce_scatter, "
-                                     "broadcast, reduce, all_to_all, gather, scatter can)", value);
+        return error_set(e, NULL, 0,
+                         "--op: %s can't be played (all_reduce, all_gather, reduce_scatter, "
+                         "broadcast, reduce, all_to_all, gather, scatter can)",
+                         value);
     if (found < 0)
-        return error_set(e, NULL, 0, "%s: '%s' is unknown%s%s%s", option == OPT_OP ? "--op" : "--type", value,
+        return error_set(e, NULL, 0, "%s: '%s' is unknown%s%s%s",
+                         option == OPT_OP ? "--op" : "--type", value,
                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     if (option == OPT_OP)
         q->o.op = (uint8_t)found;

@@ -4,8 +4,8 @@
  * workload under a profile in fresh processes and hands back what was measured.
  *
  * Twice, when stamps are wanted: first as it is, by the host's clock; then once more under the
- * shim's stamps, which tell how long each call took on the GPU but cost a little themselves. The two
- * never mix.
+ * shim's stamps, which tell how long each call took on the GPU but cost a little themselves. The
+ * two never mix.
  */
 #ifndef NCCLSHIM_PROVE_BENCH_H
 #define NCCLSHIM_PROVE_BENCH_H
@@ -24,7 +24,8 @@ struct bench_options {
     /* one of them; none: `sizes` of the default list */
     const char *from, *sizes, *file;
     uint8_t op, dtype; /* with sizes */
-    enum bench_how how; /* AS_IS: both, with sizes; else as recorded. Else a filter on what is recorded */
+    enum bench_how
+        how; /* AS_IS: both, with sizes; else as recorded. Else a filter on what is recorded */
     const char *profile; /* NULL = NCCLSHIM_PROFILE, or none */
     int ranks;           /* 0 = as recorded, the launcher's, or the GPUs at hand */
     bool one_process, one_gpu;
@@ -67,8 +68,8 @@ struct bench_result {
 };
 
 /*
- * 0 when the ranks were started (b->ranks.end tells what came of them), 1 when only the workload was
- * to be written, or -1 with *e filled: the request can't be carried out. bench_free always.
+ * 0 when the ranks were started (b->ranks.end tells what came of them), 1 when only the workload
+ * was to be written, or -1 with *e filled: the request can't be carried out. bench_free always.
  */
 int bench_run(struct bench_result *b, const struct bench_options *o, struct error *e);
 void bench_free(struct bench_result *b);
@@ -76,7 +77,8 @@ void bench_free(struct bench_result *b);
 /* bench_build.c: the workload that the options ask for, and how many ranks. 0, or -1. */
 int bench_build(struct bench_result *b, struct bench_settings *set, struct error *e);
 /* bench_stamps.c: fill the rows' stamps from the logs in a folder. 0, or -1 with *e filled. */
-int bench_read_stamps(struct bench_result *b, const char *log_dir, uint64_t warm_ns, struct error *e);
+int bench_read_stamps(struct bench_result *b, const char *log_dir, uint64_t warm_ns,
+                      struct error *e);
 
 /* bench_json.c: docs/bench.md has the keys. NULL when memory is out. */
 json_t *bench_json(const struct bench_result *b);

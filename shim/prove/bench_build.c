@@ -40,8 +40,10 @@ static int check_one_gpu(struct error *e)
     GPUAPI_NC(e, version(&version));
     return version >= ONE_GPU_SINCE
                ? 0
-               : error_set(e, NULL, 0, "--one-gpu needs NCCL 2.30.3 or newer, this is %d.%d.%d; NCCLSHIM_NCCL "
-                                       "names another", version / 10000, version / 100 % 100, version % 100);
+               : error_set(e, NULL, 0,
+                           "--one-gpu needs NCCL 2.30.3 or newer, this is %d.%d.%d; NCCLSHIM_NCCL "
+                           "names another",
+                           version / 10000, version / 100 % 100, version % 100);
 }
 
 /* Nobody told how many: as in the run, as many as there are, two on the simulator. */
@@ -68,10 +70,11 @@ static int set_ranks(struct bench_result *b, struct bench_settings *set, struct 
         set->first_rank = set->launcher.rank;
         set->local_ranks = 1;
         if (b->o.ranks && b->o.ranks != set->ranks)
-            return error_set(e, NULL, 0, "--ranks %d, but %s started %d", b->o.ranks, set->launcher.name,
-                             set->ranks);
+            return error_set(e, NULL, 0, "--ranks %d, but %s started %d", b->o.ranks,
+                             set->launcher.name, set->ranks);
         if (b->o.one_process)
-            return error_set(e, NULL, 0, "--one-process starts the ranks itself, but %s started %d processes",
+            return error_set(e, NULL, 0,
+                             "--one-process starts the ranks itself, but %s started %d processes",
                              set->launcher.name, set->ranks);
         return 0;
     }
@@ -82,10 +85,12 @@ static int set_ranks(struct bench_result *b, struct bench_settings *set, struct 
     set->ranks = b->o.ranks ? b->o.ranks : choose_ranks(b, gpus, simulated);
     set->local_ranks = set->ranks;
     if (!b->o.ranks && set->ranks == 1)
-        return error_set(e, NULL, 0, "one GPU alone has nobody to talk to: --one-gpu puts two ranks on it "
-                                     "(NCCL 2.30.3 or newer), --ranks 1 runs one");
+        return error_set(e, NULL, 0,
+                         "one GPU alone has nobody to talk to: --one-gpu puts two ranks on it "
+                         "(NCCL 2.30.3 or newer), --ranks 1 runs one");
     if (!b->o.one_gpu && set->ranks > gpus)
-        return error_set(e, NULL, 0, "%d ranks need %d GPUs, the driver shows %d; --one-gpu puts all on one",
+        return error_set(e, NULL, 0,
+                         "%d ranks need %d GPUs, the driver shows %d; --one-gpu puts all on one",
                          set->ranks, set->ranks, gpus);
     return 0;
 }
@@ -124,7 +129,9 @@ int bench_build(struct bench_result *b, struct bench_settings *set, struct error
     if (rc < 0)
         return -1;
     set->launched = rc == 1 && set->launcher.ranks > 1;
-    rc = o->from ? workload_from_run(&b->w, o->from, e) : o->file ? workload_read(&b->w, o->file, e) : 0;
+    rc = o->from   ? workload_from_run(&b->w, o->from, e)
+         : o->file ? workload_read(&b->w, o->file, e)
+                   : 0;
     if (rc < 0)
         return -1;
     if (b->w.step_count)

@@ -36,7 +36,8 @@ static int poison(struct bench_rank *r, gpuapi_ptr at, uint64_t bytes)
     return 0;
 }
 
-static int write_values(struct bench_rank *r, const struct bench_op *o, gpuapi_ptr to, uint64_t count)
+static int write_values(struct bench_rank *r, const struct bench_op *o, gpuapi_ptr to,
+                        uint64_t count)
 {
     const struct workload_step *s = &r->w.steps[o->step];
     const struct bench_member *m = &r->members[s->comm];
@@ -84,8 +85,9 @@ static void tell_first(struct bench_rank *r, const struct bench_unit *u, const s
               " is %g, not %g",
               op_name(s->op), size_text(workload_bytes(s, m->ranks), size, sizeof(size)),
               dtype_name(s->dtype), workload_op_reduces(s->op) ? redop_name(s->redop) : "",
-              r->w.comms[s->comm].name, u->graph ? "graph" : "eager", o->call + 1, u->count, m->rank, m->ranks,
-              element, bench_decode(s->dtype, got), bench_decode(s->dtype, want));
+              r->w.comms[s->comm].name, u->graph ? "graph" : "eager", o->call + 1, u->count,
+              m->rank, m->ranks, element, bench_decode(s->dtype, got),
+              bench_decode(s->dtype, want));
 }
 
 static bool is_wrong(const struct workload_step *s, int ranks, const unsigned char *got,
@@ -96,12 +98,13 @@ static bool is_wrong(const struct workload_step *s, int ranks, const unsigned ch
     if (!memcmp(got, want, dtype_bytes(s->dtype)))
         return false;
     expected = bench_decode(s->dtype, want);
-    tolerance = workload_op_reduces(s->op) ? bench_value_tolerance(s->dtype, s->redop, ranks, expected) : 0;
+    tolerance =
+        workload_op_reduces(s->op) ? bench_value_tolerance(s->dtype, s->redop, ranks, expected) : 0;
     return !(fabs(bench_decode(s->dtype, got) - expected) <= tolerance); /* a NaN is wrong */
 }
 
-static uint64_t count_wrong(struct bench_rank *r, const struct bench_unit *u, const struct bench_op *o,
-                            uint64_t first, uint64_t n)
+static uint64_t count_wrong(struct bench_rank *r, const struct bench_unit *u,
+                            const struct bench_op *o, uint64_t first, uint64_t n)
 {
     const struct workload_step *s = &r->w.steps[o->step];
     size_t size = dtype_bytes(s->dtype);
@@ -131,7 +134,8 @@ static int check_stretch(struct bench_rank *r, const struct bench_unit *u, const
 
         GPUAPI_CU(r->e, copy_out(r->got, recv + (first + done) * size, n * size, r->stream));
         GPUAPI_CU(r->e, stream_sync(r->stream));
-        bench_fill(r->want, s->dtype, check_redop(s), m->ranks, x->rank, o->call, x->at + done, n, r->tile);
+        bench_fill(r->want, s->dtype, check_redop(s), m->ranks, x->rank, o->call, x->at + done, n,
+                   r->tile);
         *wrong += count_wrong(r, u, o, first + done, n);
         atomic_fetch_add(&r->slot->progress, 1);
     }
@@ -140,7 +144,8 @@ static int check_stretch(struct bench_rank *r, const struct bench_unit *u, const
 }
 
 /* What stretch number q of the receive buffer must hold; false when there is none. */
-static bool stretch_of(const struct workload_step *s, const struct bench_member *m, int q, struct stretch *x)
+static bool stretch_of(const struct workload_step *s, const struct bench_member *m, int q,
+                       struct stretch *x)
 {
     uint64_t mine = s->count * (uint64_t)m->rank;
 
@@ -173,7 +178,8 @@ static bool stretch_of(const struct workload_step *s, const struct bench_member 
     }
 }
 
-static int check_op(struct bench_rank *r, const struct bench_unit *u, const struct bench_op *o, uint64_t *wrong)
+static int check_op(struct bench_rank *r, const struct bench_unit *u, const struct bench_op *o,
+                    uint64_t *wrong)
 {
     const struct workload_step *s = &r->w.steps[o->step];
     const struct bench_member *m = &r->members[s->comm];
@@ -195,7 +201,8 @@ static int check_unit(struct bench_rank *r, uint32_t unit, uint64_t *wrong)
 {
     const struct bench_unit *u = &r->plan.units[unit];
 
-    bench_rank_at(r, "checking the results of %s of %u calls (%s)", u->graph ? "a graph" : "a stretch", u->calls,
+    bench_rank_at(r, "checking the results of %s of %u calls (%s)",
+                  u->graph ? "a graph" : "a stretch", u->calls,
                   op_name(r->w.steps[r->plan.ops[u->first].step].op));
     for (uint32_t i = 0; i < u->count; i++)
         if (prepare_op(r, &r->plan.ops[u->first + i]) < 0)

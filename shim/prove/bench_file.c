@@ -26,15 +26,17 @@ struct reader {
 
 #define REFUSE(r, ...) error_set((r)->e, (r)->file, (r)->line, __VA_ARGS__)
 
-static int number(struct reader *r, const char *key, const char *text, uint64_t least, uint64_t most,
-                  uint64_t *out)
+static int number(struct reader *r, const char *key, const char *text, uint64_t least,
+                  uint64_t most, uint64_t *out)
 {
     char *end;
 
     errno = 0;
     *out = strtoull(text, &end, 10);
-    if (errno || end == text || *end || !isdigit((unsigned char)text[0]) || *out < least || *out > most)
-        return REFUSE(r, "%s: '%s' is no number from %" PRIu64 " to %" PRIu64, key, text, least, most);
+    if (errno || end == text || *end || !isdigit((unsigned char)text[0]) || *out < least ||
+        *out > most)
+        return REFUSE(r, "%s: '%s' is no number from %" PRIu64 " to %" PRIu64, key, text, least,
+                      most);
     return 0;
 }
 
@@ -134,8 +136,9 @@ static int read_key(struct reader *r, struct workload_step *s, uint64_t *times, 
         s->comm = (uint32_t)found;
         return found >= 0 ? 0 : REFUSE(r, "comm: no line above names a communicator '%s'", value);
     }
-    return REFUSE(r, "a step has no '%s' (count, comm, redop, root, gap_ns, group, in_place, times, runs)",
-                  word);
+    return REFUSE(
+        r, "a step has no '%s' (count, comm, redop, root, gap_ns, group, in_place, times, runs)",
+        word);
 }
 
 static int read_step(struct reader *r, char **words, int count)
@@ -216,7 +219,8 @@ static int read_words(struct reader *r, char **words, int count)
     if (!strcmp(words[0], "pass") && count == 2)
         return yes_no(r, "pass", words[1], &r->w->sequence);
     if (strcmp(words[0], "step") != 0)
-        return REFUSE(r, "a line begins with comm, ranks, pass, eager, graph or step, not '%s'", words[0]);
+        return REFUSE(r, "a line begins with comm, ranks, pass, eager, graph or step, not '%s'",
+                      words[0]);
     if (!r->block)
         return REFUSE(r, "a line `eager` or `graph N` must come before the first step");
     return read_step(r, words, count);
@@ -312,10 +316,11 @@ static bool same_line(const struct workload_step *a, const struct workload_step 
            a->gap_ns == b->gap_ns && a->runs == b->runs;
 }
 
-static void write_step(const struct workload *w, const struct workload_step *s, uint32_t times, FILE *out)
+static void write_step(const struct workload *w, const struct workload_step *s, uint32_t times,
+                       FILE *out)
 {
-    fprintf(out, "step %s %s count=%" PRIu64 " comm=%s", op_name(s->op), dtype_name(s->dtype), s->count,
-            w->comms[s->comm].name);
+    fprintf(out, "step %s %s count=%" PRIu64 " comm=%s", op_name(s->op), dtype_name(s->dtype),
+            s->count, w->comms[s->comm].name);
     if (s->redop != REDOP_SUM)
         fprintf(out, " redop=%s", redop_name(s->redop));
     if (s->root)

@@ -4,7 +4,8 @@
 
 /* ---- one call -------------------------------------------------------------------------------- */
 
-void bench_buffers(const struct bench_rank *r, const struct bench_op *o, gpuapi_ptr *send, gpuapi_ptr *recv)
+void bench_buffers(const struct bench_rank *r, const struct bench_op *o, gpuapi_ptr *send,
+                   gpuapi_ptr *recv)
 {
     const struct workload_step *s = &r->w.steps[o->step];
     const struct bench_member *m = &r->members[s->comm];
@@ -22,7 +23,8 @@ void bench_buffers(const struct bench_rank *r, const struct bench_op *o, gpuapi_
 }
 
 /* Before 2.28 these three were built from sends and receives by everyone who needed them. */
-static int by_messages(const struct bench_rank *r, const struct workload_step *s, const void *send, void *recv)
+static int by_messages(const struct bench_rank *r, const struct workload_step *s, const void *send,
+                       void *recv)
 {
     const struct bench_member *m = &r->members[s->comm];
     size_t part = s->count * dtype_bytes(s->dtype);
@@ -32,16 +34,17 @@ static int by_messages(const struct bench_rank *r, const struct workload_step *s
 
     for (int q = 0; q < m->ranks && !rc; q++) {
         if (sends_all || (s->op == OP_GATHER && q == s->root))
-            rc = gpuapi_nc.send((const char *)send + (sends_all ? (size_t)q * part : 0), s->count, s->dtype, q,
-                                m->comm, r->stream);
+            rc = gpuapi_nc.send((const char *)send + (sends_all ? (size_t)q * part : 0), s->count,
+                                s->dtype, q, m->comm, r->stream);
         if (!rc && (receives_all || (s->op == OP_SCATTER && q == s->root)))
-            rc = gpuapi_nc.recv((char *)recv + (receives_all ? (size_t)q * part : 0), s->count, s->dtype, q,
-                                m->comm, r->stream);
+            rc = gpuapi_nc.recv((char *)recv + (receives_all ? (size_t)q * part : 0), s->count,
+                                s->dtype, q, m->comm, r->stream);
     }
     return rc ? rc : gpuapi_nc.group_end();
 }
 
-static int call_nccl(const struct bench_rank *r, const struct workload_step *s, const void *send, void *recv)
+static int call_nccl(const struct bench_rank *r, const struct workload_step *s, const void *send,
+                     void *recv)
 {
     gpuapi_comm comm = r->members[s->comm].comm;
 
@@ -61,11 +64,13 @@ static int call_nccl(const struct bench_rank *r, const struct workload_step *s, 
                    ? gpuapi_nc.all_to_all(send, recv, s->count, s->dtype, comm, r->stream)
                    : by_messages(r, s, send, recv);
     case OP_GATHER:
-        return gpuapi_nc.gather ? gpuapi_nc.gather(send, recv, s->count, s->dtype, s->root, comm, r->stream)
-                                : by_messages(r, s, send, recv);
+        return gpuapi_nc.gather
+                   ? gpuapi_nc.gather(send, recv, s->count, s->dtype, s->root, comm, r->stream)
+                   : by_messages(r, s, send, recv);
     default:
-        return gpuapi_nc.scatter ? gpuapi_nc.scatter(send, recv, s->count, s->dtype, s->root, comm, r->stream)
-                                 : by_messages(r, s, send, recv);
+        return gpuapi_nc.scatter
+                   ? gpuapi_nc.scatter(send, recv, s->count, s->dtype, s->root, comm, r->stream)
+                   : by_messages(r, s, send, recv);
     }
 }
 
@@ -84,7 +89,8 @@ int bench_issue_op(struct bench_rank *r, const struct bench_op *o)
     gpuapi_ptr send, recv;
     int rc;
 
-    /* Inside an ncclGroup nothing of NCCL's starts before its end, so that the gap stands before. */
+    /* Inside an ncclGroup nothing of NCCL's starts before its end, so that the gap stands before.
+     */
     if (mine && o->gap_ns && spin(r, o->gap_ns) < 0)
         return -1;
     if (o->opens)

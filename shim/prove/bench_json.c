@@ -82,7 +82,8 @@ static json_t *row_json(const struct bench_result *b, uint32_t i)
     json_object_set_new(j, "bytes", json_integer((json_int_t)row->bytes));
     json_object_set_new(j, "count", json_integer((json_int_t)s->count));
     json_object_set_new(j, "type", json_string(dtype_name(s->dtype)));
-    json_object_set_new(j, "redop", workload_op_reduces(s->op) ? json_string(redop_name(s->redop)) : json_null());
+    json_object_set_new(
+        j, "redop", workload_op_reduces(s->op) ? json_string(redop_name(s->redop)) : json_null());
     json_object_set_new(j, "how", json_string(row->graph ? "graph" : "eager"));
     json_object_set_new(j, "comm", string(b->w.comms[s->comm].name));
     json_object_set_new(j, "in_place", json_boolean(s->in_place));
@@ -173,7 +174,8 @@ json_t *bench_json(const struct bench_result *b)
     json_object_set_new(j, "gpu", out->gpu[0] ? string(out->gpu) : json_null());
     json_object_set_new(j, "driver", out->driver ? json_integer(out->driver) : json_null());
     json_object_set_new(j, "profile", string(b->profile));
-    json_object_set_new(j, "profile_path", b->profile_path[0] ? string(b->profile_path) : json_null());
+    json_object_set_new(j, "profile_path",
+                        b->profile_path[0] ? string(b->profile_path) : json_null());
     json_object_set_new(j, "workload", string(b->w.source));
     json_object_set_new(j, "recorded_ranks", b->w.ranks ? json_integer(b->w.ranks) : json_null());
     json_object_set_new(j, "left_out", b->w.left_out[0] ? string(b->w.left_out) : json_null());

@@ -17,7 +17,8 @@ struct family {
 /* torchrun first: it may itself be started by srun or mpirun, one on each host. */
 static const struct family families[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR"},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", NULL},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     NULL},
     {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", NULL},
     /* The batch script itself has the first two as well, but is no step. */
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_ID"},
@@ -77,8 +78,8 @@ static int find_file(struct bench_launcher *l, struct error *e)
         n = snprintf(l->file, sizeof(l->file), "%s/ncclshim-bench-%016llx", folder,
                      (unsigned long long)job_digest(l));
     else
-        n = snprintf(l->file, sizeof(l->file), "/dev/shm/ncclshim-bench-%u-%016llx", (unsigned)geteuid(),
-                     (unsigned long long)job_digest(l));
+        n = snprintf(l->file, sizeof(l->file), "/dev/shm/ncclshim-bench-%u-%016llx",
+                     (unsigned)geteuid(), (unsigned long long)job_digest(l));
     if (n < 0 || (size_t)n >= sizeof(l->file) - 16)
         return error_set(e, NULL, 0, "NCCLSHIM_RENDEZVOUS: the name of the folder is too long");
     return 0;

@@ -46,7 +46,8 @@ static int shm_barrier(struct bench_shm *s, int ranks, struct error *e)
     return 0;
 }
 
-static int shm_exchange(struct bench_meet *m, const void *mine, size_t size, void *all, struct error *e)
+static int shm_exchange(struct bench_meet *m, const void *mine, size_t size, void *all,
+                        struct error *e)
 {
     for (size_t done = 0; done < size; done += BENCH_STAGE) {
         size_t n = size - done < BENCH_STAGE ? size - done : BENCH_STAGE;
@@ -64,7 +65,8 @@ static int shm_exchange(struct bench_meet *m, const void *mine, size_t size, voi
 
 /* ---- over TCP -------------------------------------------------------------------------------- */
 
-static int tcp_exchange(struct bench_meet *m, const void *mine, size_t size, void *all, struct error *e)
+static int tcp_exchange(struct bench_meet *m, const void *mine, size_t size, void *all,
+                        struct error *e)
 {
     if (m->rank > 0)
         return bench_tcp_send(m->fds[0], mine, size, e) < 0
@@ -82,7 +84,8 @@ static int tcp_exchange(struct bench_meet *m, const void *mine, size_t size, voi
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-int bench_meet_exchange(struct bench_meet *m, const void *mine, size_t size, void *all, struct error *e)
+int bench_meet_exchange(struct bench_meet *m, const void *mine, size_t size, void *all,
+                        struct error *e)
 {
     if (m->ranks == 1) {
         memcpy(all, mine, size);

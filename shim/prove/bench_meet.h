@@ -19,7 +19,8 @@ struct bench_meet {
 };
 
 /* Everyone gives `size` bytes and gets all, by rank. 0, or -1. */
-int bench_meet_exchange(struct bench_meet *m, const void *mine, size_t size, void *all, struct error *e);
+int bench_meet_exchange(struct bench_meet *m, const void *mine, size_t size, void *all,
+                        struct error *e);
 int bench_meet_barrier(struct bench_meet *m, struct error *e);
 /* A barrier that all leave at nearly the same time, however long they waited for it. */
 int bench_meet_align(struct bench_meet *m, struct error *e);
@@ -27,8 +28,8 @@ int bench_meet_align(struct bench_meet *m, struct error *e);
 void bench_meet_fail(struct bench_meet *m);
 
 /*
- * Find the other ranks of a launcher; `job` must be the same on all (a digest of what is to be done).
- * Gives up after timeout_s. 0, or -1 with *e filled.
+ * Find the other ranks of a launcher; `job` must be the same on all (a digest of what is to be
+ * done). Gives up after timeout_s. 0, or -1 with *e filled.
  */
 int bench_meet_connect(struct bench_meet *m, const struct bench_settings *set, uint64_t job,
                        struct error *e);

@@ -64,8 +64,8 @@ static struct bench_unit *add_unit(struct bench_plan *p, bool graph)
 }
 
 /* One call (a step or a group) more in the last unit. Every call has buffers of its own. */
-static int add_call(struct bench_plan *p, const struct workload *w, int ranks, uint32_t step, bool gaps,
-                    uint64_t *used)
+static int add_call(struct bench_plan *p, const struct workload *w, int ranks, uint32_t step,
+                    bool gaps, uint64_t *used)
 {
     struct bench_unit *u = &p->units[p->unit_count - 1];
     uint32_t end = bench_call_end(w, step);
@@ -98,7 +98,8 @@ static uint64_t call_memory(const struct workload *w, int ranks, uint32_t step)
         const struct workload_step *s = &w->steps[i];
         int n = workload_comm_ranks(&w->comms[s->comm], ranks);
 
-        sum += s->in_place ? workload_bytes(s, n) : workload_send_bytes(s, n) + workload_recv_bytes(s, n);
+        sum += s->in_place ? workload_bytes(s, n)
+                           : workload_send_bytes(s, n) + workload_recv_bytes(s, n);
     }
     return sum;
 }
@@ -117,14 +118,15 @@ static bool same_kind(const struct workload *w, const struct bench_row *row, uin
     return true;
 }
 
-static int fill_row_unit(struct bench_plan *p, const struct workload *w, const struct bench_plan_options *o,
-                         struct bench_row *row)
+static int fill_row_unit(struct bench_plan *p, const struct workload *w,
+                         const struct bench_plan_options *o, struct bench_row *row)
 {
     uint64_t memory = call_memory(w, o->ranks, row->step), used = 0;
     uint32_t calls = o->calls;
 
     if (!calls) {
-        calls = memory ? (uint32_t)(BENCH_ARENA / memory < BENCH_CALLS ? BENCH_ARENA / memory : BENCH_CALLS)
+        calls = memory ? (uint32_t)(BENCH_ARENA / memory < BENCH_CALLS ? BENCH_ARENA / memory
+                                                                       : BENCH_CALLS)
                        : BENCH_CALLS;
         if (calls < 2)
             calls = 2;
@@ -138,7 +140,8 @@ static int fill_row_unit(struct bench_plan *p, const struct workload *w, const s
     return 0;
 }
 
-static int make_rows(struct bench_plan *p, const struct workload *w, const struct bench_plan_options *o)
+static int make_rows(struct bench_plan *p, const struct workload *w,
+                     const struct bench_plan_options *o)
 {
     for (uint32_t step = 0, end; step < w->step_count; step = end) {
         struct bench_row *row = NULL;
@@ -155,8 +158,8 @@ static int make_rows(struct bench_plan *p, const struct workload *w, const struc
             row->steps = end - step;
             row->graph = w->steps[step].graph != 0;
             for (uint32_t i = step; i < end; i++)
-                row->bytes += workload_bytes(&w->steps[i],
-                                             workload_comm_ranks(&w->comms[w->steps[i].comm], o->ranks));
+                row->bytes += workload_bytes(
+                    &w->steps[i], workload_comm_ranks(&w->comms[w->steps[i].comm], o->ranks));
         }
         row->weight += w->steps[step].runs;
     }
@@ -185,7 +188,13 @@ static int add_turn(struct bench_plan *p, uint32_t unit, uint32_t times)
     return 0;
 }
 
-/* The block (a graph, or one eager call) that begins at `step`, as a unit and a turn; where it ends. */
+/*
+
+ * The block (a graph, or one eager call) that begins at `step`, as a unit and a turn; where it
+
+ * ends.
+
+ */
 static int64_t add_block(struct bench_plan *p, const struct workload *w, int ranks, uint32_t step,
                          uint32_t times)
 {
@@ -221,8 +230,8 @@ static int make_pass(struct bench_plan *p, const struct workload *w, int ranks)
     return 0;
 }
 
-int bench_plan_make(struct bench_plan *p, const struct workload *w, const struct bench_plan_options *o,
-                    struct error *e)
+int bench_plan_make(struct bench_plan *p, const struct workload *w,
+                    const struct bench_plan_options *o, struct error *e)
 {
     int rc = workload_check(w, o->ranks, e);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a workload becomes when it is measured: units, each one captured graph or one stretch of
- * eager calls, with a place in memory for each call's buffers; rows, one for each kind of call, each
- * measured by a unit of its own; and the pass, which plays the workload's own blocks in order.
+ * eager calls, with a place in memory for each call's buffers; rows, one for each kind of call,
+ * each measured by a unit of its own; and the pass, which plays the workload's own blocks in order.
  *
  * The plan follows from workload, settings and number of ranks alone: every rank makes it for
  * itself, and all come to the same.
@@ -65,8 +65,8 @@ struct bench_plan_options {
 };
 
 /* 0, or -1 with *e filled. */
-int bench_plan_make(struct bench_plan *p, const struct workload *w, const struct bench_plan_options *o,
-                    struct error *e);
+int bench_plan_make(struct bench_plan *p, const struct workload *w,
+                    const struct bench_plan_options *o, struct error *e);
 void bench_plan_free(struct bench_plan *p);
 
 /* Index of the next step behind the call (one step or one group) that begins at `step`. */

@@ -46,14 +46,18 @@ void bench_rank_at(struct bench_rank *r, const char *fmt, ...)
 static int choose_device(struct bench_rank *r)
 {
     const struct bench_settings *set = r->set;
-    int count = 0, local = set->launched && set->launcher.local_rank >= 0 ? set->launcher.local_rank : r->rank;
+    int count = 0,
+        local = set->launched && set->launcher.local_rank >= 0 ? set->launcher.local_rank : r->rank;
 
     GPUAPI_CU(r->e, device_count(&count));
     if (count < 1)
         return error_set(r->e, NULL, 0, "the driver shows no GPU");
     if (!set->one_gpu && !set->launched && r->rank >= count)
         return error_set(r->e, NULL, 0, "rank %d has no GPU: the driver shows %d", r->rank, count);
-    /* A launcher may have given each rank a GPU of its own (CUDA_VISIBLE_DEVICES): then there is one. */
+    /*
+     * A launcher may have given each rank a GPU of its own (CUDA_VISIBLE_DEVICES): then there is
+     * one.
+     */
     GPUAPI_CU(r->e, device_get(&r->device, set->one_gpu ? 0 : local % count));
     return 0;
 }
@@ -95,8 +99,8 @@ static int set_up_host(struct bench_rank *r)
     r->samples = calloc((size_t)rows * r->set->repeats, sizeof(*r->samples));
     r->execs = calloc(r->plan.unit_count + 1, sizeof(gpuapi_exec));
     r->events = calloc(2 * BENCH_EVENT_CALLS, sizeof(gpuapi_event));
-    return r->got && r->want && r->tile && r->wrong && r->gpu_ns && r->batch && r->samples && r->execs &&
-                   r->events
+    return r->got && r->want && r->tile && r->wrong && r->gpu_ns && r->batch && r->samples &&
+                   r->execs && r->events
                ? 0
                : error_set(r->e, NULL, 0, "out of memory");
 }
@@ -145,7 +149,8 @@ static int connect_all(struct bench_rank *r)
     return 0;
 }
 
-/* As servers do before they capture: NCCL connects and loads kernels at its first call of a kind. */
+/* As servers do before they capture: NCCL connects and loads kernels at its first call of a kind.
+ */
 static int first_calls(struct bench_rank *r)
 {
     for (uint32_t i = 0; i < r->plan.unit_count; i++) {
@@ -155,7 +160,8 @@ static int first_calls(struct bench_rank *r)
         while (once.count < u->count && r->plan.ops[once.first].opens &&
                !r->plan.ops[once.first + once.count - 1].closes)
             once.count++;
-        bench_rank_at(r, "the first call of %s", op_name(r->w.steps[r->plan.ops[u->first].step].op));
+        bench_rank_at(r, "the first call of %s",
+                      op_name(r->w.steps[r->plan.ops[u->first].step].op));
         if (bench_issue_unit(r, &once) < 0 || bench_sync(r) < 0)
             return -1;
     }
@@ -321,7 +327,11 @@ static int meet_others(struct bench_rank *r)
 int bench_rank_run(struct bench_share *share, int rank)
 {
     struct bench_slot *slot = &share->slots[rank];
-    struct bench_rank r = {.share = share, .set = &share->set, .rank = rank, .slot = slot, .e = &slot->error,
+    struct bench_rank r = {.share = share,
+                           .set = &share->set,
+                           .rank = rank,
+                           .slot = slot,
+                           .e = &slot->error,
                            .w = bench_share_workload(share)};
     struct bench_plan_options o = {.ranks = share->set.ranks, .calls = share->set.calls,
                                    .rows = share->set.rows, .pass = share->set.pass};

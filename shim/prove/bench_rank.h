@@ -4,9 +4,9 @@
  * --one-process, a thread; nothing here is shared between ranks but bench_meet and the slots.
  *
  * Order: all that may wait for the device (context, module, memory, communicators, captures,
- * instantiation, events) is done on every rank before anything is timed. With all ranks on one GPU it
- * is even done before any collective runs, because there one rank's running collective would keep
- * another from instantiating.
+ * instantiation, events) is done on every rank before anything is timed. With all ranks on one GPU
+ * it is even done before any collective runs, because there one rank's running collective would
+ * keep another from instantiating.
  */
 #ifndef NCCLSHIM_PROVE_BENCH_RANK_H
 #define NCCLSHIM_PROVE_BENCH_RANK_H
@@ -57,7 +57,8 @@ struct bench_rank {
 int bench_rank_run(struct bench_share *share, int rank);
 
 /* Tell what this rank is doing now; counts as progress. */
-void bench_rank_at(struct bench_rank *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void bench_rank_at(struct bench_rank *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* bench_issue.c: calls into the stream. 0, or -1 with r->e filled. */
 int bench_issue_unit(struct bench_rank *r, const struct bench_unit *u);
@@ -66,7 +67,8 @@ int bench_play_unit(struct bench_rank *r, uint32_t unit); /* launch its graph, o
 int bench_capture_all(struct bench_rank *r);
 int bench_sync(struct bench_rank *r); /* wait, and look for errors that came later */
 /* Where a rank of a group finds its buffers; send is what NCCL reads. */
-void bench_buffers(const struct bench_rank *r, const struct bench_op *o, gpuapi_ptr *send, gpuapi_ptr *recv);
+void bench_buffers(const struct bench_rank *r, const struct bench_op *o, gpuapi_ptr *send,
+                   gpuapi_ptr *recv);
 
 /* bench_check.c: play every unit once with known values and look at all results. */
 int bench_check_all(struct bench_rank *r);

@@ -74,13 +74,14 @@ static int find_seats(struct recorded *c)
     for (uint32_t k = 0; k < c->r->comm_count; k++)
         for (uint32_t i = 0; i < c->r->comms[k].member_count; i++)
             if (seat_of(c, &c->r->comms[k].members[i], true) < 0)
-                return error_set(c->e, c->r->path, 0, "the run has more than %d ranks", WORKLOAD_RANKS);
+                return error_set(c->e, c->r->path, 0, "the run has more than %d ranks",
+                                 WORKLOAD_RANKS);
     c->base = c->seats[0];
     /* Logs of other hosts may be missing: the communicator knows how many ranks there were. */
     c->w->ranks = (uint32_t)(largest->ranks > c->seat_count ? largest->ranks : c->seat_count);
     if (c->w->ranks > WORKLOAD_RANKS)
-        return error_set(c->e, c->r->path, 0, "the run has %u ranks; bench plays with %d at most", c->w->ranks,
-                         WORKLOAD_RANKS);
+        return error_set(c->e, c->r->path, 0, "the run has %u ranks; bench plays with %d at most",
+                         c->w->ranks, WORKLOAD_RANKS);
     return 0;
 }
 
@@ -89,7 +90,8 @@ static int find_seats(struct recorded *c)
 static bool has_base(struct recorded *c, const struct run_comm *rc)
 {
     for (uint32_t i = 0; i < rc->member_count; i++)
-        if (rc->members[i].process == c->base.process && rc->members[i].entry->device == c->base.device)
+        if (rc->members[i].process == c->base.process &&
+            rc->members[i].entry->device == c->base.device)
             return true;
     return false;
 }
@@ -113,7 +115,8 @@ static bool add_group(struct recorded *c, struct workload_comm *wc, const struct
 }
 
 /* A name that is one word of the file, and no other communicator's. */
-static void name_comm(const struct workload *w, uint32_t i, const struct run_comm *rc, char name[WORKLOAD_NAME])
+static void name_comm(const struct workload *w, uint32_t i, const struct run_comm *rc,
+                      char name[WORKLOAD_NAME])
 {
     size_t n = 0;
 
@@ -166,13 +169,15 @@ static void add_comm(struct recorded *c, uint32_t i)
 static int find_comms(struct recorded *c)
 {
     if (c->r->comm_count > sizeof(c->comm_of) / sizeof(c->comm_of[0]))
-        return error_set(c->e, c->r->path, 0, "the run has too many communicators (%u)", c->r->comm_count);
+        return error_set(c->e, c->r->path, 0, "the run has too many communicators (%u)",
+                         c->r->comm_count);
     memset(c->comm_of, 0xff, sizeof(c->comm_of));
     for (uint32_t i = 0; i < c->r->comm_count; i++)
         if (c->r->comms[i].ranks > 1 && has_base(c, &c->r->comms[i]))
             add_comm(c, i);
-    return c->w->comm_count ? 0
-                            : error_set(c->e, c->r->path, 0, "no communicator of the run can be played");
+    return c->w->comm_count
+               ? 0
+               : error_set(c->e, c->r->path, 0, "no communicator of the run can be played");
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -208,7 +213,8 @@ static const struct site_accum *accum_of(const struct run_process *p, uint32_t s
 }
 
 /* The call as a step; false when it can't be one. */
-static bool step_of(struct recorded *c, const struct call *call, bool first, struct workload_step *step)
+static bool step_of(struct recorded *c, const struct call *call, bool first,
+                    struct workload_step *step)
 {
     const struct run_process *p = &c->r->processes[c->base.process];
     const struct ncclshim_site *s = call->s;
@@ -222,10 +228,15 @@ static bool step_of(struct recorded *c, const struct call *call, bool first, str
         c->unplayable += s->capture ? 1 : s->issued;
         return false;
     }
-    *step = (struct workload_step){.comm = (uint32_t)c->comm_of[comm], .op = s->op, .dtype = s->dtype,
+    *step = (struct workload_step){.comm = (uint32_t)c->comm_of[comm],
+                                   .op = s->op,
+                                   .dtype = s->dtype,
                                    .redop = s->redop < REDOP_COUNT ? s->redop : (uint8_t)REDOP_SUM,
-                                   .in_place = (s->flags & NCCLSHIM_SITE_IN_PLACE) && s->op != OP_ALL_TO_ALL,
-                                   .count = s->count, .group = s->group, .runs = s->issued ? s->issued : 1};
+                                   .in_place = (s->flags & NCCLSHIM_SITE_IN_PLACE) &&
+                                               s->op != OP_ALL_TO_ALL,
+                                   .count = s->count,
+                                   .group = s->group,
+                                   .runs = s->issued ? s->issued : 1};
     if (workload_op_has_root(s->op) && s->root > 0)
         step->root = s->root;
     if (!workload_op_reduces(s->op))
@@ -243,7 +254,8 @@ static struct workload_step *like_graph(struct workload *w, uint32_t from)
     for (uint32_t i = 0, end; i < from; i = end) {
         bool same = w->steps[i].graph != 0;
 
-        for (end = i + 1; end < from && w->steps[end].graph == w->steps[i].graph && w->steps[i].graph;)
+        for (end = i + 1;
+             end < from && w->steps[end].graph == w->steps[i].graph && w->steps[i].graph;)
             end++;
         for (uint32_t k = 0; same && k < n; k++)
             same = end - i == n && workload_same_call(&w->steps[i + k], &w->steps[from + k]);
@@ -324,7 +336,8 @@ static int find_steps(struct recorded *c)
             calls[count++] = (struct call){i, &log->sites[i]};
     qsort(calls, count, sizeof(*calls), by_place);
     for (size_t i = 0; i < count && rc == 0; i = end) {
-        for (end = i + 1; end < count && calls[i].s->capture && calls[end].s->capture == calls[i].s->capture;)
+        for (end = i + 1;
+             end < count && calls[i].s->capture && calls[end].s->capture == calls[i].s->capture;)
             end++;
         rc = calls[i].s->capture
                  ? add_capture(c, &calls[i], end - i)
@@ -355,8 +368,9 @@ static void tell_left_out(struct recorded *c)
     size_t room = sizeof(c->w->left_out), at = 0;
 
     if (c->unplayable)
-        at += (size_t)snprintf(text, room, "%llu calls that are no collectives (send, recv, ...) or whose "
-                                           "communicator is not played",
+        at += (size_t)snprintf(text, room,
+                               "%llu calls that are no collectives (send, recv, ...) or whose "
+                               "communicator is not played",
                                (unsigned long long)c->unplayable);
     if (c->lost_comms && at < room)
         snprintf(text + at, room - at, "%s%u communicators with members that are not in the run",

@@ -57,9 +57,9 @@ static int find_shim(struct bench_result *b, struct launch *l, bool *found, stru
 
 /* ---- one playing ----------------------------------------------------------------------------- */
 
-static int play(struct bench_result *b, const struct bench_settings *set, const struct bench_plan *plan,
-                const struct ranks_env *env, struct bench_share **share, int *fd, struct ranks_result *r,
-                struct error *e)
+static int play(struct bench_result *b, const struct bench_settings *set,
+                const struct bench_plan *plan, const struct ranks_env *env,
+                struct bench_share **share, int *fd, struct ranks_result *r, struct error *e)
 {
     *share = bench_share_make(set, &b->w, plan, fd, e);
     if (!*share)
@@ -67,10 +67,13 @@ static int play(struct bench_result *b, const struct bench_settings *set, const 
     return ranks_run(*share, *fd, env, r, e);
 }
 
-static int play_plain(struct bench_result *b, struct bench_settings *set, const struct launch *l, struct error *e)
+static int play_plain(struct bench_result *b, struct bench_settings *set, const struct launch *l,
+                      struct error *e)
 {
-    struct ranks_env env = {.preload = b->profile_path[0] ? l->preload : NULL, .profile = b->profile_path};
-    struct bench_plan_options o = {.ranks = set->ranks, .calls = set->calls, .rows = true, .pass = true};
+    struct ranks_env env = {.preload = b->profile_path[0] ? l->preload : NULL,
+                            .profile = b->profile_path};
+    struct bench_plan_options o = {
+        .ranks = set->ranks, .calls = set->calls, .rows = true, .pass = true};
 
     set->rows = set->pass = true;
     set->events = true;
@@ -142,7 +145,8 @@ static bool wants_stamps(struct bench_result *b, bool shim)
     return true;
 }
 
-static int stamp(struct bench_result *b, struct bench_settings *set, const struct launch *l, struct error *e)
+static int stamp(struct bench_result *b, struct bench_settings *set, const struct launch *l,
+                 struct error *e)
 {
     char base[LAUNCH_PATH_MAX], folder[LAUNCH_PATH_MAX];
     int fd = -1, rc;

@@ -38,7 +38,7 @@ struct bench_slot {
     _Atomic uint64_t progress; /* goes up with every step forward */
     _Atomic uint32_t state;    /* enum bench_state; stored after error */
     char where[192];           /* what it is doing, for the message about a hang */
-    struct error error;        /* BENCH_FAILED, BENCH_WRONG. Empty text: another rank failed first */
+    struct error error; /* BENCH_FAILED, BENCH_WRONG. Empty text: another rank failed first */
 };
 
 /* Ranks of one host meet here (bench_meet.h). */
@@ -49,7 +49,8 @@ struct bench_shm {
 
 struct bench_row_outcome {
     uint64_t wrong;           /* elements, all ranks and both checks */
-    double gpu_p50_ns, gpu_p99_ns; /* eager, by event pairs, of the slowest rank; 0 = not measured */
+    double gpu_p50_ns,
+        gpu_p99_ns; /* eager, by event pairs, of the slowest rank; 0 = not measured */
 };
 
 struct bench_outcome {

@@ -47,7 +47,8 @@ static void fill_row(struct bench_result *b, uint32_t row, const struct run *r)
     hist_free(&all);
 }
 
-int bench_read_stamps(struct bench_result *b, const char *log_dir, uint64_t warm_ns, struct error *e)
+int bench_read_stamps(struct bench_result *b, const char *log_dir, uint64_t warm_ns,
+                      struct error *e)
 {
     struct run_filter f = RUN_FILTER_ALL;
     struct run *r = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ranks that a launcher started find each other: rank 0 listens, the others come and say who they
- * are. Whoever does not say it right (a port scanner, a rank of another job, of an earlier phase) is
- * shown the door and counts as nobody.
+ * are. Whoever does not say it right (a port scanner, a rank of another job, of an earlier phase)
+ * is shown the door and counts as nobody.
  */
 #include "shim/prove/bench_meet.h"
 
@@ -59,7 +59,8 @@ static int move_all(int fd, void *data, size_t size, bool out, struct error *e)
             continue;
         if (n <= 0) /* the rank that failed has said why */
             return n < 0 && errno != ECONNRESET && errno != EPIPE && errno != EBADF
-                       ? error_set(e, NULL, 0, "the connection between the ranks broke: %s", strerror(errno))
+                       ? error_set(e, NULL, 0, "the connection between the ranks broke: %s",
+                                   strerror(errno))
                        : error_set(e, NULL, 0, "%s", "");
         at += n;
         size -= (size_t)n;
@@ -95,7 +96,8 @@ static int listen_on(const char *host, int port, struct error *e)
 
     snprintf(service, sizeof(service), "%d", port);
     if (getaddrinfo(host, service, &hints, &list) != 0)
-        return error_set(e, NULL, 0, "the address '%s' of rank 0 is not known here", host ? host : "any");
+        return error_set(e, NULL, 0, "the address '%s' of rank 0 is not known here",
+                         host ? host : "any");
     for (struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
         fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
         if (fd < 0)
@@ -107,8 +109,9 @@ static int listen_on(const char *host, int port, struct error *e)
         }
     }
     freeaddrinfo(list);
-    return fd >= 0 ? fd : error_set(e, NULL, 0, "rank 0 can't listen on %s port %d: %s", host ? host : "*",
-                                    port, strerror(errno));
+    return fd >= 0 ? fd
+                   : error_set(e, NULL, 0, "rank 0 can't listen on %s port %d: %s",
+                               host ? host : "*", port, strerror(errno));
 }
 
 static int file_name(const struct bench_settings *set, char *buf, size_t size)
@@ -180,8 +183,8 @@ static int receive_one(struct bench_meet *m, const struct bench_settings *set, u
     return 0;
 }
 
-static int receive_all(struct bench_meet *m, const struct bench_settings *set, uint64_t job, int listener,
-                       struct error *e)
+static int receive_all(struct bench_meet *m, const struct bench_settings *set, uint64_t job,
+                       int listener, struct error *e)
 {
     int64_t end = now_ms() + (int64_t)set->timeout_s * 1000;
     int left = m->ranks - 1;
@@ -203,7 +206,8 @@ static int receive_all(struct bench_meet *m, const struct bench_settings *set, u
     return 0;
 }
 
-static int be_host(struct bench_meet *m, const struct bench_settings *set, uint64_t job, struct error *e)
+static int be_host(struct bench_meet *m, const struct bench_settings *set, uint64_t job,
+                   struct error *e)
 {
     const struct bench_launcher *l = &set->launcher;
     char path[660];
@@ -268,7 +272,8 @@ static int connect_to(const char *host, int port)
 }
 
 /* 1: in. 0: nobody there yet. -1 with *e filled: not wanted. */
-static int knock(struct bench_meet *m, const struct bench_settings *set, uint64_t job, struct error *e)
+static int knock(struct bench_meet *m, const struct bench_settings *set, uint64_t job,
+                 struct error *e)
 {
     struct hello h = {HELLO_MAGIC, job, set->phase, (uint32_t)m->rank, (uint32_t)m->ranks, 0};
     uint32_t answer = 0;
@@ -277,12 +282,14 @@ static int knock(struct bench_meet *m, const struct bench_settings *set, uint64_
 
     if (read_address(set, host, &port) < 0 || (fd = connect_to(host, port)) < 0)
         return 0;
-    if (bench_tcp_send(fd, &h, sizeof(h), e) < 0 || bench_tcp_receive(fd, &answer, sizeof(answer), e) < 0 ||
-        answer != ANSWER_WELCOME) {
+    if (bench_tcp_send(fd, &h, sizeof(h), e) < 0 ||
+        bench_tcp_receive(fd, &answer, sizeof(answer), e) < 0 || answer != ANSWER_WELCOME) {
         close(fd);
         return answer == ANSWER_OTHER_JOB
-                   ? error_set(e, NULL, 0, "rank 0 was started with other options, or sees another workload, "
-                                           "than rank %d", m->rank)
+                   ? error_set(e, NULL, 0,
+                               "rank 0 was started with other options, or sees another workload, "
+                               "than rank %d",
+                               m->rank)
                    : 0;
     }
     set_up_socket(fd);
@@ -290,7 +297,8 @@ static int knock(struct bench_meet *m, const struct bench_settings *set, uint64_
     return 1;
 }
 
-static int be_guest(struct bench_meet *m, const struct bench_settings *set, uint64_t job, struct error *e)
+static int be_guest(struct bench_meet *m, const struct bench_settings *set, uint64_t job,
+                    struct error *e)
 {
     int64_t end = now_ms() + (int64_t)set->timeout_s * 1000;
     int rc;
@@ -344,13 +352,14 @@ static int share_memory(struct bench_meet *m, struct error *e)
 
     read_boot(mine.boot);
     if (m->rank == 0 && getrandom(&number, sizeof(number), 0) == (ssize_t)sizeof(number)) {
-        snprintf(mine.file, sizeof(mine.file), "/dev/shm/ncclshim-bench-%u-%08x", (unsigned)geteuid(), number);
+        snprintf(mine.file, sizeof(mine.file), "/dev/shm/ncclshim-bench-%u-%08x",
+                 (unsigned)geteuid(), number);
         s = map_file(mine.file, true);
     }
     if (bench_meet_exchange(m, &mine, sizeof(mine), all, e) < 0)
         return -1;
-    if (m->rank > 0 && all[0].boot[0] && !strcmp(all[0].boot, mine.boot) && !memchr(all[0].file, 0, 1) &&
-        memchr(all[0].file, 0, sizeof(all[0].file)))
+    if (m->rank > 0 && all[0].boot[0] && !strcmp(all[0].boot, mine.boot) &&
+        !memchr(all[0].file, 0, 1) && memchr(all[0].file, 0, sizeof(all[0].file)))
         s = map_file(all[0].file, false);
     ok = s != NULL;
     if (bench_meet_exchange(m, &ok, 1, have, e) < 0)
@@ -376,7 +385,11 @@ int bench_meet_connect(struct bench_meet *m, const struct bench_settings *set, u
     if (m->ranks == 1)
         return 0;
     rc = m->rank == 0 ? be_host(m, set, job, e) : be_guest(m, set, job, e);
-    return rc < 0 ? -1 : share_memory(m, e);
+    if (rc == 0)
+        rc = share_memory(m, e);
+    if (rc < 0)
+        bench_meet_fail(m); /* those who are in already must not wait for us */
+    return rc;
 }
 
 void bench_meet_forget(const struct bench_settings *set)

@@ -18,11 +18,13 @@ static void print_head(const struct bench_result *b, FILE *out)
             where = places[i][1];
     if (o->simulated)
         fputs("# SIMULATED: no GPU took part; times come from the stand-in driver\n", out);
-    fprintf(out, "# %d ranks (%s), %s, NCCL %d.%d.%d, profile %s%s\n", b->share->set.ranks, where, o->gpu,
-            o->nccl / 10000, o->nccl / 100 % 100, o->nccl % 100, b->profile, o->simulated ? ", SIMULATED" : "");
+    fprintf(out, "# %d ranks (%s), %s, NCCL %d.%d.%d, profile %s%s\n", b->share->set.ranks, where,
+            o->gpu, o->nccl / 10000, o->nccl / 100 % 100, o->nccl % 100, b->profile,
+            o->simulated ? ", SIMULATED" : "");
     fprintf(out, "# workload: %s\n", b->w.source);
     if (b->w.ranks && (int)b->w.ranks != b->share->set.ranks)
-        fprintf(out, "# recorded with %u ranks, played with %d: sizes are per rank, times will differ\n",
+        fprintf(out,
+                "# recorded with %u ranks, played with %d: sizes are per rank, times will differ\n",
                 b->w.ranks, b->share->set.ranks);
     if (b->w.left_out[0])
         fprintf(out, "# left out: %s\n", b->w.left_out);
@@ -45,17 +47,20 @@ static void print_row(const struct bench_result *b, uint32_t i, FILE *out)
     else if (x->event_p50_ns > 0)
         snprintf(p50, sizeof(p50), "%.2f", x->event_p50_ns / 1e3);
     snprintf(size, sizeof(size), "%llu", (unsigned long long)row->bytes);
-    fprintf(out, " %11s %12llu %10s %6s %14s %5s ", size, (unsigned long long)s->count, dtype_name(s->dtype),
-            workload_op_reduces(s->op) ? redop_name(s->redop) : "none", bench_row_op(b, i),
-            row->graph ? "graph" : "eager");
+    fprintf(out, " %11s %12llu %10s %6s %14s %5s ", size, (unsigned long long)s->count,
+            dtype_name(s->dtype), workload_op_reduces(s->op) ? redop_name(s->redop) : "none",
+            bench_row_op(b, i), row->graph ? "graph" : "eager");
     if (b->share->out.timed && b->share->set.check)
-        fprintf(out, "%9.2f %9.2f %9.2f %7.2f %7.2f %7llu ", x->ns.median / 1e3, x->ns.low / 1e3, x->ns.high / 1e3,
-                bench_algbw(b, i, x->ns.median), bench_busbw(b, i, x->ns.median), (unsigned long long)x->wrong);
+        fprintf(out, "%9.2f %9.2f %9.2f %7.2f %7.2f %7llu ", x->ns.median / 1e3, x->ns.low / 1e3,
+                x->ns.high / 1e3, bench_algbw(b, i, x->ns.median), bench_busbw(b, i, x->ns.median),
+                (unsigned long long)x->wrong);
     else if (b->share->out.timed)
-        fprintf(out, "%9.2f %9.2f %9.2f %7.2f %7.2f %7s ", x->ns.median / 1e3, x->ns.low / 1e3, x->ns.high / 1e3,
-                bench_algbw(b, i, x->ns.median), bench_busbw(b, i, x->ns.median), "N/A");
+        fprintf(out, "%9.2f %9.2f %9.2f %7.2f %7.2f %7s ", x->ns.median / 1e3, x->ns.low / 1e3,
+                x->ns.high / 1e3, bench_algbw(b, i, x->ns.median), bench_busbw(b, i, x->ns.median),
+                "N/A");
     else
-        fprintf(out, "%9s %9s %9s %7s %7s %7llu ", "-", "-", "-", "-", "-", (unsigned long long)x->wrong);
+        fprintf(out, "%9s %9s %9s %7s %7s %7llu ", "-", "-", "-", "-", "-",
+                (unsigned long long)x->wrong);
     fprintf(out, "%9s %9s%s\n", p50, p99, b->w.comm_count > 1 ? b->w.comms[s->comm].name : "");
 }
 
@@ -64,10 +69,12 @@ void bench_text(const struct bench_result *b, FILE *out)
     if (!b->share->out.filled)
         return;
     print_head(b, out);
-    fprintf(out, "#%11s %12s %10s %6s %14s %5s %9s %9s %9s %7s %7s %7s %9s %9s\n", "size", "count", "type",
-            "redop", "op", "how", "time", "low", "high", "algbw", "busbw", "#wrong", "gpu p50", "gpu p99");
-    fprintf(out, "#%11s %12s %10s %6s %14s %5s %9s %9s %9s %7s %7s %7s %9s %9s\n", "(B)", "(elements)", "", "",
-            "", "", "(us)", "(us)", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(us)");
+    fprintf(out, "#%11s %12s %10s %6s %14s %5s %9s %9s %9s %7s %7s %7s %9s %9s\n", "size", "count",
+            "type", "redop", "op", "how", "time", "low", "high", "algbw", "busbw", "#wrong",
+            "gpu p50", "gpu p99");
+    fprintf(out, "#%11s %12s %10s %6s %14s %5s %9s %9s %9s %7s %7s %7s %9s %9s\n", "(B)",
+            "(elements)", "", "", "", "", "(us)", "(us)", "(us)", "(GB/s)", "(GB/s)", "", "(us)",
+            "(us)");
     for (uint32_t i = 0; i < b->plan.row_count; i++)
         print_row(b, i, out);
     if (b->plan.turn_count && b->share->out.timed)
@@ -77,6 +84,7 @@ void bench_text(const struct bench_result *b, FILE *out)
     if (b->no_stamps[0])
         fprintf(out, "# no stamps: %s\n", b->no_stamps);
     if (b->share->out.checked)
-        fprintf(out, "# results: %llu elements checked%s\n", (unsigned long long)b->share->out.checked,
+        fprintf(out, "# results: %llu elements checked%s\n",
+                (unsigned long long)b->share->out.checked,
                 b->ranks.end == RANKS_WRONG ? ", some are wrong" : ", all right");
 }

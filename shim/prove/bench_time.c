@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timing by the host's clock. A sample plays one measure (a row, or the pass) so often that it takes
- * about batch_ns; all ranks start it together, and the slowest rank's time counts. The measures take
- * turns, repeat after repeat, so that whatever drifts (clocks, temperature, other load) falls on
- * all of them alike.
+ * Timing by the host's clock. A sample plays one measure (a row, or the pass) so often that it
+ * takes about batch_ns; all ranks start it together, and the slowest rank's time counts. The
+ * measures take turns, repeat after repeat, so that whatever drifts (clocks, temperature, other
+ * load) falls on all of them alike.
  *
  * On the simulator the host's clock would tell how fast the simulator is. There the device's own
  * clock counts, by an event pair, and of the ranks the one that started last: the others' times
@@ -65,7 +65,8 @@ static int play_pass(struct bench_rank *r)
 
 static int play(struct bench_rank *r, uint32_t measure)
 {
-    return measure < r->plan.row_count ? bench_play_unit(r, r->plan.rows[measure].unit) : play_pass(r);
+    return measure < r->plan.row_count ? bench_play_unit(r, r->plan.rows[measure].unit)
+                                       : play_pass(r);
 }
 
 static int play_batch(struct bench_rank *r, uint32_t measure)
@@ -179,7 +180,8 @@ static int gather_samples(struct bench_rank *r)
 
         rc = bench_meet_exchange(&r->meet, mine, bytes, all, r->e);
         for (size_t i = 0; rc == 0 && i < (size_t)r->set->repeats * (size_t)r->meet.ranks; i++)
-            if (r->simulated ? all[i] < mine[i % r->set->repeats] : all[i] > mine[i % r->set->repeats])
+            if (r->simulated ? all[i] < mine[i % r->set->repeats]
+                             : all[i] > mine[i % r->set->repeats])
                 mine[i % r->set->repeats] = all[i];
     }
     free(all);

@@ -8,8 +8,8 @@
 
 /*
  * X(type, largest integer up to which all integers are exact, largest value of all,
- *   bits of the exponent, of the mantissa). Integers have no exponent. The exact range of wide types
- * is cut to what keeps the period's values apart.
+ *   bits of the exponent, of the mantissa). Integers have no exponent. The exact range of wide
+ * types is cut to what keeps the period's values apart.
  */
 struct kind {
     unsigned exact;

@@ -3,11 +3,11 @@
  * Values of which every sum (product, maximum, ...) is exact in their type, whatever the order in
  * which NCCL adds: small non-negative integers whose total stays below the first integer that the
  * type can't hold. They differ by rank, by place and by call, so that a part that is missing, came
- * twice or came to the wrong place shows; their period is a prime, so that a shift by a power of two
- * shows too.
+ * twice or came to the wrong place shows; their period is a prime, so that a shift by a power of
+ * two shows too.
  *
- * One case can't be exact: `avg` of floats over a number of ranks that is no power of two, where NCCL
- * multiplies by a rounded 1/n. There bench_value_tolerance says how far off is still right.
+ * One case can't be exact: `avg` of floats over a number of ranks that is no power of two, where
+ * NCCL multiplies by a rounded 1/n. There bench_value_tolerance says how far off is still right.
  */
 #ifndef NCCLSHIM_PROVE_BENCH_VALUES_H
 #define NCCLSHIM_PROVE_BENCH_VALUES_H

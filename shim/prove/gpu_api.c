@@ -22,8 +22,10 @@ static int load_cuda(struct error *e)
     void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
     if (!lib)
-        return error_set(e, NULL, 0, "no CUDA driver: %s; bench needs a GPU, or the simulator's folder "
-                                     "in LD_LIBRARY_PATH", dlerror());
+        return error_set(e, NULL, 0,
+                         "no CUDA driver: %s; bench needs a GPU, or the simulator's folder "
+                         "in LD_LIBRARY_PATH",
+                         dlerror());
 #define X(member, name, params)                                                                    \
     if (!look_up(lib, name, &gpuapi_cu.member))                                                    \
         return error_set(e, "libcuda.so.1", 0, "has no %s: a driver for CUDA 11.4 or newer is "    \

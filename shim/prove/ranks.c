@@ -81,7 +81,8 @@ int ranks_be_one(const char *word)
     if (sscanf(word, "%d:%d", &fd, &rank) != 2 || rank < 0 || rank >= WORKLOAD_RANKS ||
         !(share = bench_share_map(fd, &e))) {
         fprintf(stderr, "ncclshim: %s\n",
-                e.text[0] ? error_str(&e, buf, sizeof(buf)) : "--rank-of is for `ncclshim bench` itself");
+                e.text[0] ? error_str(&e, buf, sizeof(buf))
+                          : "--rank-of is for `ncclshim bench` itself");
         return 2;
     }
     close(fd);
@@ -227,13 +228,14 @@ static void conclude_failure(const struct crew *c, struct ranks_result *r, int r
     r->end = RANKS_FAILED;
     if (word)
         error_set(&r->error, word->file, word->line, "rank %d, %s: %s", teller,
-                  c->share->slots[teller].where[0] ? c->share->slots[teller].where : "starting", word->text);
+                  c->share->slots[teller].where[0] ? c->share->slots[teller].where : "starting",
+                  word->text);
     else if (WIFSIGNALED(status))
-        error_set(&r->error, NULL, 0, "rank %d was ended by signal %d (%s), %s", rank, WTERMSIG(status),
-                  strsignal(WTERMSIG(status)), c->share->slots[rank].where);
+        error_set(&r->error, NULL, 0, "rank %d was ended by signal %d (%s), %s", rank,
+                  WTERMSIG(status), strsignal(WTERMSIG(status)), c->share->slots[rank].where);
     else
-        error_set(&r->error, NULL, 0, "rank %d ended with exit code %d, %s", rank, WEXITSTATUS(status),
-                  c->share->slots[rank].where);
+        error_set(&r->error, NULL, 0, "rank %d ended with exit code %d, %s", rank,
+                  WEXITSTATUS(status), c->share->slots[rank].where);
 }
 
 /* Which of ours ended; -1: none. */
@@ -308,8 +310,8 @@ static void watch_all(struct crew *c, const sigset_t *wait, struct ranks_result 
     conclude_good(c, r);
 }
 
-int ranks_run(struct bench_share *share, int fd, const struct ranks_env *env, struct ranks_result *r,
-              struct error *e)
+int ranks_run(struct bench_share *share, int fd, const struct ranks_env *env,
+              struct ranks_result *r, struct error *e)
 {
     struct crew c = {.share = share, .fd = fd, .env = env};
     sigset_t wait;

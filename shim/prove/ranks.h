@@ -35,8 +35,8 @@ struct ranks_result {
  * Start those ranks of the share that are ours and wait for their end. 0 when they were started
  * (*r tells what came of them), or -1 with *e filled.
  */
-int ranks_run(struct bench_share *share, int fd, const struct ranks_env *env, struct ranks_result *r,
-              struct error *e);
+int ranks_run(struct bench_share *share, int fd, const struct ranks_env *env,
+              struct ranks_result *r, struct error *e);
 
 /* The started process: `--rank-of FD:RANK`. Returns its exit code. */
 int ranks_be_one(const char *word);

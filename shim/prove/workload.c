@@ -140,8 +140,9 @@ static int check_step(const struct workload *w, uint32_t i, int ranks, struct er
         if (workload_place(c, ranks, r, &n) >= 0 && n < least)
             least = n;
     if (s->root >= least)
-        return error_set(e, NULL, 0, "step %u (%s): root %d is no rank of communicator %s with %d ranks",
-                         i + 1, op_name(s->op), s->root, c->name, least);
+        return error_set(e, NULL, 0,
+                         "step %u (%s): root %d is no rank of communicator %s with %d ranks", i + 1,
+                         op_name(s->op), s->root, c->name, least);
     if (s->count == 0 || workload_bytes(s, ranks) > 1ull << 36)
         return error_set(e, NULL, 0, "step %u (%s): %llu elements are not from 1 to 64 GiB", i + 1,
                          op_name(s->op), (unsigned long long)s->count);
@@ -152,9 +153,10 @@ static int check_comm(const struct workload_comm *c, int ranks, struct error *e)
 {
     for (int r = ranks; c->groups && r < WORKLOAD_RANKS; r++)
         if (c->group_of[r] >= 0)
-            return error_set(e, NULL, 0, "communicator %s has rank %d in a group of its own choice, but "
-                                         "there are %d ranks: use --ranks %d or more", c->name, r, ranks,
-                             r + 1);
+            return error_set(e, NULL, 0,
+                             "communicator %s has rank %d in a group of its own choice, but "
+                             "there are %d ranks: use --ranks %d or more",
+                             c->name, r, ranks, r + 1);
     return 0;
 }
 
@@ -176,7 +178,8 @@ int workload_check(const struct workload *w, int ranks, struct error *e)
 
 /* ---- from sizes ------------------------------------------------------------------------------ */
 
-static int add_size(struct workload *w, const struct workload_sizes *s, uint64_t bytes, struct error *e)
+static int add_size(struct workload *w, const struct workload_sizes *s, uint64_t bytes,
+                    struct error *e)
 {
     struct workload_step step = {.op = s->op, .dtype = s->dtype, .redop = REDOP_SUM, .runs = 1,
                                  .in_place = s->op != OP_ALL_TO_ALL};
@@ -188,7 +191,8 @@ static int add_size(struct workload *w, const struct workload_sizes *s, uint64_t
                 : parts_received(s->op, s->ranks);
     step.count = bytes / dtype_bytes(s->dtype) / parts; /* rounded down, as nccl-tests does */
     if (step.count == 0)
-        return error_set(e, NULL, 0, "--sizes: %llu bytes are less than one %s for each of %d ranks",
+        return error_set(e, NULL, 0,
+                         "--sizes: %llu bytes are less than one %s for each of %d ranks",
                          (unsigned long long)bytes, dtype_name(s->dtype), s->ranks);
     if (s->graph) {
         step.graph = w->step_count + 1;
@@ -200,7 +204,8 @@ static int add_size(struct workload *w, const struct workload_sizes *s, uint64_t
     return rc < 0 ? error_set(e, NULL, 0, "--sizes: too many sizes") : 0;
 }
 
-static int add_range(struct workload *w, const struct workload_sizes *s, char *word, struct error *e)
+static int add_range(struct workload *w, const struct workload_sizes *s, char *word,
+                     struct error *e)
 {
     char *dash = strchr(word, '-');
     uint64_t low, high;
@@ -213,8 +218,10 @@ static int add_range(struct workload *w, const struct workload_sizes *s, char *w
     if (!dash)
         high = low;
     if (low == 0 || low > high || high > 1ull << 36)
-        return error_set(e, NULL, 0, "--sizes: '%s%s%s' does not go up from 1 byte or more to 64G at "
-                                     "most", word, dash ? "-" : "", dash ? dash + 1 : "");
+        return error_set(e, NULL, 0,
+                         "--sizes: '%s%s%s' does not go up from 1 byte or more to 64G at "
+                         "most",
+                         word, dash ? "-" : "", dash ? dash + 1 : "");
     for (uint64_t bytes = low; bytes <= high; bytes *= 2)
         if (add_size(w, s, bytes, e) < 0)
             return -1;
@@ -258,7 +265,8 @@ uint64_t workload_digest(const struct workload *w)
     uint64_t h = DIGEST_START;
 
     for (uint32_t i = 0; i < w->comm_count; i++)
-        h = digest_bytes(h, w->comms[i].group_of, sizeof(w->comms[i].group_of)) + w->comms[i].groups;
+        h = digest_bytes(h, w->comms[i].group_of, sizeof(w->comms[i].group_of)) +
+            w->comms[i].groups;
     for (uint32_t i = 0; i < w->step_count; i++) {
         const struct workload_step *s = &w->steps[i];
         uint64_t words[] = {s->comm, s->op, s->dtype, s->redop, s->in_place, (uint64_t)s->root,

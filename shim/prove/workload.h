@@ -72,7 +72,10 @@ uint64_t workload_bytes(const struct workload_step *s, int n);
 /* Does the operation reduce, has it a root? */
 bool workload_op_reduces(unsigned op);
 bool workload_op_has_root(unsigned op);
-/* Can bench play it? all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather, scatter */
+/*
+ * Can bench play it? all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather,
+ * scatter
+ */
 bool workload_op_playable(unsigned op);
 /* Same call, wherever it stands: all but graph number, group, gap and weight. */
 bool workload_same_call(const struct workload_step *a, const struct workload_step *b);
@@ -83,8 +86,8 @@ bool workload_same_call(const struct workload_step *a, const struct workload_ste
 int workload_check(const struct workload *w, int ranks, struct error *e);
 
 /*
- * "8K-64M" (doubling), "8K,42K,4M", and mixtures; each becomes one step, eager and captured as asked.
- * Sizes are nccl-tests': the larger buffer of one rank. 0, or -1 with *e filled.
+ * "8K-64M" (doubling), "8K,42K,4M", and mixtures; each becomes one step, eager and captured as
+ * asked. Sizes are nccl-tests': the larger buffer of one rank. 0, or -1 with *e filled.
  */
 struct workload_sizes {
     const char *list;

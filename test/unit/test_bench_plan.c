@@ -30,13 +30,14 @@ static void make(struct bench_plan *p, const struct workload *w, int ranks, uint
         fail_msg("%s", e.text);
 }
 
-static const char server[] = "workload 1\n"
-                             "eager\n"
-                             "step all_reduce bfloat16 count=2097152 in_place=yes runs=32\n"
-                             "step all_reduce bfloat16 count=21504 in_place=yes\n"
-                             "graph 1 runs=100\n"
-                             "step all_reduce bfloat16 count=21504 in_place=yes\n"
-                             "step all_reduce bfloat16 count=21504 in_place=yes gap_ns=5000 times=121\n";
+static const char server[] =
+    "workload 1\n"
+    "eager\n"
+    "step all_reduce bfloat16 count=2097152 in_place=yes runs=32\n"
+    "step all_reduce bfloat16 count=21504 in_place=yes\n"
+    "graph 1 runs=100\n"
+    "step all_reduce bfloat16 count=21504 in_place=yes\n"
+    "step all_reduce bfloat16 count=21504 in_place=yes gap_ns=5000 times=121\n";
 
 static void one_row_for_each_kind_of_call(void **state)
 {
@@ -115,16 +116,19 @@ static void a_group_is_one_call(void **state)
     workload_free(&w);
 }
 
-static void check_places(const struct workload *w, const struct bench_plan *p, const struct bench_unit *u, int n)
+static void check_places(const struct workload *w, const struct bench_plan *p,
+                         const struct bench_unit *u, int n)
 {
     for (uint32_t i = 0; i < u->count; i++) {
         const struct bench_op *a = &p->ops[u->first + i];
         const struct workload_step *s = &w->steps[a->step];
-        uint64_t end = s->in_place ? a->send_at + workload_bytes(s, n) : a->recv_at + workload_recv_bytes(s, n);
+        uint64_t end = s->in_place ? a->send_at + workload_bytes(s, n)
+                                   : a->recv_at + workload_recv_bytes(s, n);
 
         assert_true(end <= p->arena_bytes);
         assert_int_equal(a->send_at % 512, 0);
-        assert_true(s->in_place ? a->send_at == a->recv_at : a->recv_at >= a->send_at + workload_send_bytes(s, n));
+        assert_true(s->in_place ? a->send_at == a->recv_at
+                                : a->recv_at >= a->send_at + workload_send_bytes(s, n));
         if (i + 1 < u->count)
             assert_true(a[1].send_at >= end);
     }
@@ -136,7 +140,8 @@ static void no_two_calls_of_a_unit_share_memory(void **state)
     struct bench_plan p;
 
     (void)state;
-    parse(&w, "workload 1\ngraph 1\nstep all_gather int8 count=1001 times=4\nstep reduce_scatter int8 count=77 "
+    parse(&w, "workload 1\ngraph 1\nstep all_gather int8 count=1001 times=4\nstep reduce_scatter "
+              "int8 count=77 "
               "in_place=yes times=4\nstep all_to_all float64 count=3\n");
     make(&p, &w, 4, 7);
     for (uint32_t i = 0; i < p.unit_count; i++)
@@ -145,7 +150,8 @@ static void no_two_calls_of_a_unit_share_memory(void **state)
     workload_free(&w);
 }
 
-/* NCCL's header: sendbuff == recvbuff + rank * count for gathers, the other way round for scatters. */
+/* NCCL's header: sendbuff == recvbuff + rank * count for gathers, the other way round for scatters.
+ */
 static void in_place_is_the_ranks_own_part_of_the_whole(void **state)
 {
     static const struct {
@@ -164,7 +170,8 @@ static void in_place_is_the_ranks_own_part_of_the_whole(void **state)
             bool own = !want[i].root_only || root == 2;
             char text[160];
 
-            snprintf(text, sizeof(text), "workload 1\neager\nstep %s bfloat16 count=50 root=%d in_place=yes\n",
+            snprintf(text, sizeof(text),
+                     "workload 1\neager\nstep %s bfloat16 count=50 root=%d in_place=yes\n",
                      want[i].op, root);
             parse(&r.w, text);
             make(&r.plan, &r.w, 4, 1);
@@ -181,8 +188,9 @@ static void bandwidths_are_those_of_nccl_tests(void **state)
     static const struct {
         const char *op;
         double factor;
-    } want[] = {{"all_reduce", 1.5}, {"all_gather", 0.75}, {"reduce_scatter", 0.75}, {"all_to_all", 0.75},
-                {"broadcast", 1},    {"reduce", 1},        {"gather", 0.75},         {"scatter", 0.75}};
+    } want[] = {{"all_reduce", 1.5},  {"all_gather", 0.75}, {"reduce_scatter", 0.75},
+                {"all_to_all", 0.75}, {"broadcast", 1},     {"reduce", 1},
+                {"gather", 0.75},     {"scatter", 0.75}};
     struct bench_share share = {.set.ranks = 4};
 
     (void)state;
@@ -194,7 +202,8 @@ static void bandwidths_are_those_of_nccl_tests(void **state)
         parse(&b.w, text);
         make(&b.plan, &b.w, 4, 1);
         assert_true(fabs(bench_algbw(&b, 0, 1000) - (double)b.plan.rows[0].bytes / 1000) < 1e-12);
-        assert_true(fabs(bench_busbw(&b, 0, 1000) / bench_algbw(&b, 0, 1000) - want[i].factor) < 1e-12);
+        assert_true(fabs(bench_busbw(&b, 0, 1000) / bench_algbw(&b, 0, 1000) - want[i].factor) <
+                    1e-12);
         assert_true(bench_busbw(&b, 0, 0) == 0);
         bench_plan_free(&b.plan);
         workload_free(&b.w);
@@ -206,7 +215,8 @@ static void the_interval_of_a_median_is_that_of_the_tables(void **state)
 {
     static const struct {
         size_t n, rank;
-    } want[] = {{1, 0}, {5, 0}, {6, 0}, {8, 0}, {9, 1}, {12, 2}, {15, 3}, {20, 5}, {25, 7}, {30, 9}, {50, 17}, {100, 39}};
+    } want[] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},  {9, 1},   {12, 2},
+                {15, 3}, {20, 5}, {25, 7}, {30, 9}, {50, 17}, {100, 39}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)

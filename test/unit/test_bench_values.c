@@ -29,7 +29,8 @@ static double combine(unsigned redop, double a, double b)
 }
 
 /* Ring, tree: NCCL starts anywhere and goes in either direction; every step must be exact. */
-static void check_order(unsigned dtype, unsigned redop, int ranks, uint32_t call, uint64_t at, int first, int step)
+static void check_order(unsigned dtype, unsigned redop, int ranks, uint32_t call, uint64_t at,
+                        int first, int step)
 {
     double sum = 0;
 
@@ -174,7 +175,8 @@ static void filling_in_pieces_gives_the_same(void **state)
                    COUNT - at < 1000 ? COUNT - at : 1000, tile);
     assert_memory_equal(whole, pieces, COUNT * sizeof(float));
     for (uint64_t at = 0; at < COUNT; at++)
-        assert_true((double)whole[at] == bench_value_reduced(DTYPE_FLOAT32, REDOP_SUM, 4, 2, 5 + at));
+        assert_true((double)whole[at] ==
+                    bench_value_reduced(DTYPE_FLOAT32, REDOP_SUM, 4, 2, 5 + at));
     free(tile);
     free(whole);
     free(pieces);

@@ -121,8 +121,12 @@ static void every_fault_of_a_file_is_refused_with_its_line(void **state)
 
 static struct workload_sizes sizes_of(const char *list)
 {
-    return (struct workload_sizes){.list = list, .op = OP_ALL_REDUCE, .dtype = DTYPE_BFLOAT16, .eager = true,
-                                   .graph = true, .ranks = 2};
+    return (struct workload_sizes){.list = list,
+                                   .op = OP_ALL_REDUCE,
+                                   .dtype = DTYPE_BFLOAT16,
+                                   .eager = true,
+                                   .graph = true,
+                                   .ranks = 2};
 }
 
 static void a_range_doubles_and_a_list_is_taken_as_it_is(void **state)
@@ -174,7 +178,8 @@ static void sizes_count_as_in_nccl_tests(void **state)
 
 static void sizes_that_are_none_are_refused(void **state)
 {
-    static const char *const bad[] = {"", ",", "8K-", "-8K", "64K-8K", "0", "8KB", "1", "1-128G", "x"};
+    static const char *const bad[] = {"",  ",",   "8K-", "-8K",    "64K-8K",
+                                      "0", "8KB", "1",   "1-128G", "x"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -194,7 +199,10 @@ static void a_rank_finds_its_place_in_its_group(void **state)
     int n;
 
     (void)state;
-    assert_int_equal(workload_parse(&w, "workload 1\ncomm a 2,0 1,3\neager\nstep reduce int8 count=1 root=1\n", "f", &e), 0);
+    assert_int_equal(
+        workload_parse(&w, "workload 1\ncomm a 2,0 1,3\neager\nstep reduce int8 count=1 root=1\n",
+                       "f", &e),
+        0);
     assert_int_equal(workload_place(&w.comms[0], 5, 0, &n), 0);
     assert_int_equal(n, 2);
     assert_int_equal(workload_place(&w.comms[0], 5, 2, &n), 1);
@@ -213,7 +221,8 @@ static void a_root_that_a_communicator_does_not_have_is_refused(void **state)
     struct error e = {0};
 
     (void)state;
-    assert_int_equal(workload_parse(&w, "workload 1\neager\nstep broadcast int8 count=1 root=2\n", "f", &e), 0);
+    assert_int_equal(
+        workload_parse(&w, "workload 1\neager\nstep broadcast int8 count=1 root=2\n", "f", &e), 0);
     assert_int_equal(workload_check(&w, 3, &e), 0);
     assert_int_equal(workload_check(&w, 2, &e), -1);
     assert_non_null(strstr(e.text, "root 2"));
