@@ -27,7 +27,7 @@ void report_text(const struct findings *f, const struct report_options *o, const
 json_t *report_json(const struct findings *f, const struct report_options *o);
 
 /* The parts of report_text that stand below the tables (report_details.c). */
-void print_ranks(const struct findings *f, const struct term *t);
+void print_ranks(const struct findings *f, const struct term *t, bool all);
 void print_settings(const struct findings *f, const struct term *t);
 void print_rules(const struct findings *f, const struct term *t);
 void print_missed(const struct findings *f, const struct term *t);

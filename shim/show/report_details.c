@@ -97,10 +97,17 @@ static void print_ranks_of(const struct findings *f, uint32_t comm, const struct
         note(t, "%s newest calls lined up; all ranks share one GPU's clock", unit_count(a->calls, n));
 }
 
-void print_ranks(const struct findings *f, const struct term *t)
+#define COMM_SHARE 0.05 /* communicators with less of the time are not broken down by rank */
+
+void print_ranks(const struct findings *f, const struct term *t, bool all)
 {
+    uint64_t total = 0;
+
     for (uint32_t i = 0; i < f->run->comm_count; i++)
-        print_ranks_of(f, i, t);
+        total += f->run->comms[i].total_ns;
+    for (uint32_t i = 0; i < f->run->comm_count; i++)
+        if (all || (double)f->run->comms[i].total_ns >= COMM_SHARE * (double)total)
+            print_ranks_of(f, i, t);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */

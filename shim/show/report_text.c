@@ -316,7 +316,7 @@ void report_text(const struct findings *f, const struct report_options *o, const
         fprintf(t->out, "\nno collective is on record\n");
     print_hints(f, t);
     print_missed(f, t);
-    print_ranks(f, t);
+    print_ranks(f, t, o->all);
     print_settings(f, t);
     print_rules(f, t);
     print_warnings(f, t);
