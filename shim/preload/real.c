@@ -232,7 +232,9 @@ static void *find_fn(struct nccl_lib *lib, enum nccl_fn fn)
     char strong[64];
     void *p = NULL;
 
-    if (lib == atomic_load_explicit(&default_lib, memory_order_acquire))
+    /* Asked each time, not read: a handle that went through the interposer must never meet a
+     * function that does not, so all functions of a copy are found by the same answer. */
+    if (lib == lib_loaded())
         behind = interposer_behind();
     if (behind)
         p = defined_in(behind, fn_names[fn]);
