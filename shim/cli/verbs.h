@@ -17,7 +17,7 @@
     X(verb_show, "show", "what a profile would set, and where each value comes from")              \
     X(verb_check, "check", "what NCCL would make of a profile: errors, dangers, hints")            \
     X(verb_report, "report", "what happened in a run: times, waiting, settings, what to look at")  \
-    X(verb_bench, "bench", "play collectives on the GPUs: sizes, or the calls of a recorded run")    \
+    X(verb_bench, "bench", "play collectives on the GPUs: sizes, or the calls of a recorded run") \
     X(verb_ab, "ab", "one command under several profiles in turns, and which is better")          \
     X(verb_compare, "compare", "runs against each other, with intervals and a verdict")            \
     X(verb_export, "export", "calls and statistics for other programs: Perfetto, CSV, ...")        \

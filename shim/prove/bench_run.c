@@ -121,12 +121,15 @@ static int play_stamped(struct bench_result *b, struct bench_settings *set, cons
     if (bench_plan_make(&plan, &b->w, &o, e) < 0)
         return -1;
     rc = play(b, set, &plan, &env, &share, &fd, &r, e);
-    if (rc == 0 && r.end == RANKS_STOPPED)
+    if (rc == 0 && r.end != RANKS_GOOD) { /* the times stand, but this must not pass unseen */
         b->ranks = r;
-    else if (rc == 0 && r.end != RANKS_GOOD)
-        no_stamps(b, r.error.text);
-    else if (rc == 0 && b->speaks && bench_read_stamps(b, log_dir, share->out.warm_ns, e) < 0)
+        error_set(&b->ranks.error, NULL, 0, "in the second playing, under stamps: %.600s",
+                  r.error.text);
+        no_stamps(b, b->ranks.error.text);
+    } else if (rc == 0 && b->speaks &&
+               bench_read_stamps(b, log_dir, share->out.warm_ns, e) < 0) {
         no_stamps(b, e->text);
+    }
     bench_share_free(share, fd);
     bench_plan_free(&plan);
     return rc;

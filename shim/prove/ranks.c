@@ -132,6 +132,7 @@ static _Noreturn void become_rank(const struct crew *c, int rank, pid_t parent)
     if (getppid() != parent) /* it died between fork and here */
         _exit(1);
     setpgid(0, c->group);
+    signal(SIGTTOU, SIG_IGN); /* a group in the background may still write to the terminal */
     sigprocmask(SIG_SETMASK, &c->before, NULL);
     fcntl(c->fd, F_SETFD, 0);
     snprintf(word, sizeof(word), "%d:%d", c->fd, rank);

@@ -326,6 +326,26 @@ def test_a_hang_is_ended_named_and_leaves_nothing(box, more):
     assert not ranks_alive(box)
 
 
+def test_a_hang_under_stamps_alone_does_not_pass_unseen(box):
+    # NCCL is asked for a variable that only the second playing has.
+    done = box.cli("bench", "--json", *QUICK, "--sizes", "8K", "--timeout", 2,
+                   env={"NCCLSHIM_FAKE_HANG": "NCCLSHIM_LOG=on"})
+    assert done.code == 1 and "in the second playing, under stamps: no progress" in done.err, done
+    j = json.loads(done.out)
+    assert j["error"]["kind"] == "hang" and j["rows"][0]["median_ns"] > 0 and j["stamps"] is False
+    assert not os.listdir(box.logs) and not ranks_alive(box)
+
+
+def test_a_recorded_run_of_threads_has_its_ranks_by_gpu(box):
+    done = box.cli("run", "-o", "rec", "--", box.server, "--one-process", "--ranks", 3, "--requests", 1, "--steps", 2,
+                   "--calls", 4, "--prefill-calls", 1, "--prefill-bytes", "64K", "--limit", 40)
+    assert done.code == 0, done
+    j = bench(box, *QUICK, "--from", "rec", "--one-process")
+    assert j["ranks"] == 3 and j["stamps"] is True
+    assert {(r["bytes"], r["how"]): r["weight"] for r in j["rows"]} == {
+        (43008, "eager"): 1, (65536, "eager"): 2, (43008, "graph"): 8}
+
+
 def test_a_rank_that_fails_takes_the_others_with_it(box):
     done = box.cli("bench", "--json", *SMALL, env={"NCCLSHIM_FAKE_FAIL": "cuGraphInstantiateWithFlags"})
     assert done.code == 1, done
