@@ -7,6 +7,7 @@
 #include "shim/preload/stamp.h"
 
 #define PAIRS 33u   /* odd: a median without averaging */
+#define ANCHOR_EVERY_NS 10000000000ull
 #define ANCHORS 5   /* tries; the one with the least uncertainty is kept */
 
 #define TRY(e) if ((r = (e)) != CUDA_SUCCESS) { *what = #e; return r; }
@@ -118,8 +119,13 @@ void floor_anchor(struct gpu *g, struct log_writer *log)
     struct ncclshim_anchor best = {.host_after_ns = UINT64_MAX};
     CUdeviceptr slot = g->starts + (START_SLOTS - 1) * 8; /* the last slot is kept for this */
     int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    uint64_t now = log_now_ns();
     CUstream stream;
 
+    /* A program may make thousands of communicators; clocks drift by far less than that. */
+    if (now - atomic_load_explicit(&g->anchored_ns, memory_order_relaxed) < ANCHOR_EVERY_NS)
+        return;
+    atomic_store_explicit(&g->anchored_ns, now, memory_order_relaxed);
     d->exchange_capture_mode(&mode);
     if (d->stream_create(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS) {
         for (int i = 0; i < ANCHORS; i++) {

@@ -22,7 +22,10 @@ struct floor_result {
 CUresult floor_measure(struct gpu *g, struct log_writer *log, CUstream stream,
                        struct floor_result *out, const char **what);
 
-/* Another anchor, on a context that is ready. Waits for a tiny kernel; skipped where it can't be had. */
+/*
+ * Another anchor, on a context that is ready, if the last is ten seconds old. Waits for a tiny
+ * kernel; skipped where it can't be had.
+ */
 void floor_anchor(struct gpu *g, struct log_writer *log);
 
 #endif

@@ -33,6 +33,7 @@ struct gpu {
     CUdeviceptr starts;  /* START_SLOTS times 8 bytes */
     _Atomic uint32_t starts_used;
     uint32_t mask;
+    _Atomic uint64_t anchored_ns; /* host time of the last anchor */
     bool dependent; /* programmatic dependent launch */
     CUfunction before, after, after_late;
 };
