@@ -12,16 +12,19 @@
 static const char help[] =
     "usage: ncclshim compare A B [C]... [OPTION]...\n"
     "\n"
-    "Each kind of call of the runs B, C, ... against the same kind in A: median and p99, the change\n"
-    "with a 95 % interval, and a verdict: faster, slower, or no difference shown. The intervals come\n"
-    "from how the runs vary in time, not from the number of calls. Several runs of one side, given as\n"
+    "Each kind of call of the runs B, C, ... against the same kind in A: median and p99, the "
+    "change\n"
+    "with a 95 % interval, and a verdict: faster, slower, or no difference shown. The intervals "
+    "come\n"
+    "from how the runs vary in time, not from the number of calls. Several runs of one side, given "
+    "as\n"
     "A1,A2,A3, make the verdict rest on how much starts of the same server differ.\n"
     "\n"
     "  --fail-if-slower PERCENT  exit 1 when a median is shown to be slower by more than that\n"
-    "  --margin PERCENT          changes up to this are no difference (0.75; several runs a side: 0)\n"
-    "  --all                     every kind of call, not only those that take most time\n"
-    FILTER_HELP
-    "  --json                    for programs\n"
+    "  --margin PERCENT          changes up to this are no difference (0.75; several runs a side: "
+    "0)\n"
+    "  --all                     every kind of call, not only those that take most "
+    "time\n" FILTER_HELP "  --json                    for programs\n"
     "  --html FILE               one self-contained page\n"
     "\n"
     "examples:\n"
@@ -115,7 +118,8 @@ static int parse(int argc, char **argv, struct request *q, struct error *e)
 
 /* ---- opening the runs ------------------------------------------------------------------------ */
 
-static int open_one(struct compare_side *s, const char *name, const struct run_filter *f, struct error *e)
+static int open_one(struct compare_side *s, const char *name, const struct run_filter *f,
+                    struct error *e)
 {
     struct run **more = realloc(s->runs, (s->run_count + 1) * sizeof(*more));
     char *path;
@@ -134,7 +138,8 @@ static int open_one(struct compare_side *s, const char *name, const struct run_f
 }
 
 /* "A1,A2" is two runs, unless a run of that very name exists. */
-static int open_side(struct compare_side *s, const char *given, const struct run_filter *f, struct error *e)
+static int open_side(struct compare_side *s, const char *given, const struct run_filter *f,
+                     struct error *e)
 {
     struct stat st;
     char *copy, *save, *name;
@@ -187,7 +192,8 @@ static int print(const struct compare *c, const struct setting_changes *s, const
     if (q->html && write_html(c, s, q->html, e) < 0)
         return -1;
     if (q->json && json_print(compare_json(c, s), stdout) < 0)
-        rc = error_set(e, "", 0, "can't print the comparison: out of memory, or the output is closed");
+        rc = error_set(e, "", 0,
+                       "can't print the comparison: out of memory, or the output is closed");
     else if (!q->json && !q->html)
         compare_text(c, s, &t, q->all);
     else if (!q->json)
@@ -195,7 +201,8 @@ static int print(const struct compare *c, const struct setting_changes *s, const
     return rc;
 }
 
-static int compare_and_print(const struct compare_side *sides, const struct request *q, struct error *e)
+static int compare_and_print(const struct compare_side *sides, const struct request *q,
+                             struct error *e)
 {
     struct settings *settings = calloc((size_t)q->sides, sizeof(*settings));
     struct setting_changes changes = {0};

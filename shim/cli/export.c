@@ -11,14 +11,15 @@
 static const char help[] =
     "usage: ncclshim export [RUN] --format FORMAT [-o FILE] [OPTION]...\n"
     "\n"
-    "A run for other programs. chrome, csv and json hold every call that is on record (all of them\n"
-    "after `ncclshim run --keep all`, else the newest); prometheus holds counts and histograms of the\n"
+    "A run for other programs. chrome, csv and json hold every call that is on record (all of "
+    "them\n"
+    "after `ncclshim run --keep all`, else the newest); prometheus holds counts and histograms of "
+    "the\n"
     "whole run.\n"
     "\n"
     "  --format FORMAT    chrome (Perfetto, chrome://tracing), csv, json or prometheus\n"
-    "  -o, --output FILE  write there instead of standard output; it appears whole or not at all\n"
-    FILTER_HELP
-    "\n"
+    "  -o, --output FILE  write there instead of standard output; it appears whole or not at "
+    "all\n" FILTER_HELP "\n"
     "examples:\n"
     "  ncclshim export --format chrome -o trace.json        (then open it at ui.perfetto.dev)\n"
     "  ncclshim export --format csv --comm tp | head\n"
@@ -60,7 +61,8 @@ static int set_format(struct request *q, const char *name, struct error *e)
             q->write = formats[i].write;
             return 0;
         }
-    return error_set(e, "", 0, "--format: there is no format '%s': chrome, csv, json or prometheus", name);
+    return error_set(e, "", 0, "--format: there is no format '%s': chrome, csv, json or prometheus",
+                     name);
 }
 
 static int parse(int argc, char **argv, struct request *q, struct error *e)

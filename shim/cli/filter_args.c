@@ -23,9 +23,12 @@ static int parse_op(struct run_filter *f, const char *value, struct error *e)
         return 1;
     near = nearest_name(value, names);
     if (near)
-        return error_set(e, "", 0, "--op: there is no operation '%s'; did you mean '%s'?", value, near);
-    return error_set(e, "", 0, "--op: there is no operation '%s' (all_reduce, all_gather, "
-                               "reduce_scatter, broadcast, ...)", value);
+        return error_set(e, "", 0, "--op: there is no operation '%s'; did you mean '%s'?", value,
+                         near);
+    return error_set(e, "", 0,
+                     "--op: there is no operation '%s' (all_reduce, all_gather, "
+                     "reduce_scatter, broadcast, ...)",
+                     value);
 }
 
 static int parse_bytes(struct run_filter *f, const char *value, struct error *e)
@@ -45,7 +48,8 @@ static int parse_bytes(struct run_filter *f, const char *value, struct error *e)
     if (!bad && dash)
         bad = dash[1] ? size_parse(dash + 1, &high) < 0 : (high = INT64_MAX, false);
     if (bad || high > INT64_MAX || low > high || high == 0)
-        return error_set(e, "", 0, "--bytes: '%s' is no size or range: write 42K, 1K-64K or 1M-", value);
+        return error_set(e, "", 0, "--bytes: '%s' is no size or range: write 42K, 1K-64K or 1M-",
+                         value);
     f->bytes_low = (int64_t)low;
     f->bytes_high = (int64_t)high;
     return 1;
@@ -81,7 +85,8 @@ int filter_arg(struct run_filter *f, int option, const char *value, struct error
     case FILTER_CAPTURED:
     case FILTER_EAGER:
         if (f->captured >= 0 && f->captured != captured)
-            return error_set(e, "", 0, "--captured and --eager leave nothing to show: give one of them");
+            return error_set(e, "", 0,
+                             "--captured and --eager leave nothing to show: give one of them");
         f->captured = captured;
         return 1;
     default:
@@ -98,14 +103,16 @@ int bad_option(char **argv, int result, const struct option *options, struct err
     if (result == ':')
         return error_set(e, "", 0, "%s needs a value", given);
     if (strncmp(given, "--", 2))
-        return error_set(e, "", 0, "there is no option -%c; --help lists them", optopt ? optopt : '?');
+        return error_set(e, "", 0, "there is no option -%c; --help lists them",
+                         optopt ? optopt : '?');
     for (; options[n].name && n < 63; n++)
         names[n] = options[n].name;
     names[n] = NULL;
     near = nearest_name(given + 2, names);
     if (near && strcmp(near, given + 2))
         return error_set(e, "", 0, "there is no option %s; did you mean --%s?", given, near);
-    return error_set(e, "", 0, "there is no option %s, or it takes no value; --help lists them", given);
+    return error_set(e, "", 0, "there is no option %s, or it takes no value; --help lists them",
+                     given);
 }
 
 int parse_duration(const char *text, uint64_t *ns)

@@ -14,13 +14,13 @@ static const char help[] =
     "usage: ncclshim report [RUN] [OPTION]...\n"
     "\n"
     "What happened in a run: what was in force, how long each kind of collective took, where the\n"
-    "ranks waited, and what is worth a look. RUN is a run folder, a folder of logs or one log file;\n"
+    "ranks waited, and what is worth a look. RUN is a run folder, a folder of logs or one log "
+    "file;\n"
     "without it, the newest run below ./ncclshim-runs, else the servers that run now.\n"
     "\n"
     "  --sort COLUMN      total (default), bytes, calls, p50, p99, max or bus\n"
-    "  --all              every kind of call and pass, not only those that take most time\n"
-    FILTER_HELP
-    "  --since TIME       only the last TIME of the run: 90s, 10m, 2h, 1d\n"
+    "  --all              every kind of call and pass, not only those that take most "
+    "time\n" FILTER_HELP "  --since TIME       only the last TIME of the run: 90s, 10m, 2h, 1d\n"
     "  --json             for programs; keys carry their units\n"
     "  --html FILE        one self-contained page with plots\n"
     "\n"
@@ -59,7 +59,8 @@ static int take_option(struct request *q, int option, const char *value, struct 
     case OPT_SORT:
         sort = sort_parse(value);
         if (sort < 0)
-            return error_set(e, "", 0, "--sort: no column '%s': total, bytes, calls, p50, p99, max, bus", value);
+            return error_set(
+                e, "", 0, "--sort: no column '%s': total, bytes, calls, p50, p99, max, bus", value);
         q->options.sort = (enum report_sort)sort;
         return 0;
     case OPT_ALL:
@@ -100,7 +101,8 @@ static int parse(int argc, char **argv, struct request *q, struct error *e)
     if (optind < argc)
         q->run = argv[optind++];
     if (optind < argc)
-        return error_set(e, "", 0, "one run at a time: '%s' is too much (`ncclshim compare` takes several)",
+        return error_set(e, "", 0,
+                         "one run at a time: '%s' is too much (`ncclshim compare` takes several)",
                          argv[optind]);
     return 0;
 }

@@ -13,8 +13,10 @@
 static const char help[] =
     "usage: ncclshim top [FOLDER] [OPTION]...\n"
     "\n"
-    "The servers that run now, over the last ten looks: calls a second, p50 and p99 of each kind of\n"
-    "call, and a bar for each rank. It only reads the logs; servers come and go as they like. FOLDER is\n"
+    "The servers that run now, over the last ten looks: calls a second, p50 and p99 of each kind "
+    "of\n"
+    "call, and a bar for each rank. It only reads the logs; servers come and go as they like. "
+    "FOLDER is\n"
     "where the logs lie (NCCLSHIM_LOG_DIR, else the usual place).\n"
     "\n"
     "  --interval SECONDS  between looks (1)\n"
@@ -52,12 +54,14 @@ static int take_option(struct request *q, int option, const char *value, struct 
     case OPT_INTERVAL:
         q->interval_s = strtod(value, &end);
         if (end == value || *end || !(q->interval_s >= 0.05) || q->interval_s > 3600)
-            return error_set(e, "", 0, "--interval: '%s' is no number of seconds from 0.05 to 3600", value);
+            return error_set(e, "", 0, "--interval: '%s' is no number of seconds from 0.05 to 3600",
+                             value);
         return 0;
     case OPT_FRAMES:
         q->frames = (unsigned)strtoul(value, &end, 10);
         if (end == value || *end || !q->frames || q->frames > 1000000000u)
-            return error_set(e, "", 0, "--frames: '%s' is no count: write a number from 1 on", value);
+            return error_set(e, "", 0, "--frames: '%s' is no count: write a number from 1 on",
+                             value);
         return 0;
     case OPT_BATCH:
         q->batch = true;
@@ -90,7 +94,8 @@ static int parse(int argc, char **argv, struct request *q, struct error *e)
 static int batch(struct live *l, const struct request *q, struct error *e)
 {
     struct term t = term_of(stdout);
-    struct timespec pause = {(time_t)q->interval_s, (long)((q->interval_s - (double)(time_t)q->interval_s) * 1e9)};
+    struct timespec pause = {(time_t)q->interval_s,
+                             (long)((q->interval_s - (double)(time_t)q->interval_s) * 1e9)};
 
     for (unsigned i = 0; !q->frames || i < q->frames; i++) {
         if (i)

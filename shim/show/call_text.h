@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is the same for all runs of one call site, written once and used for each record: the texts of
- * the streaming exports.
+ * What is the same for all runs of one call site, written once and used for each record: the texts
+ * of the streaming exports.
  */
 #ifndef NCCLSHIM_SHOW_CALL_TEXT_H
 #define NCCLSHIM_SHOW_CALL_TEXT_H

@@ -27,8 +27,9 @@ static void write_facts(struct sink *s, const struct compare *c)
             timed += side->runs[k]->timed;
         snprintf(label, sizeof(label), "%c", (int)('A' + i % 26));
         html_fact(s, label, "%s: profile %s, %zu run%s, %s calls timed", side->label,
-                  side->runs[0]->profile && side->runs[0]->profile[0] ? side->runs[0]->profile : "none", side->run_count,
-                  side->run_count == 1 ? "" : "s", unit_count(timed, n));
+                  side->runs[0]->profile && side->runs[0]->profile[0] ? side->runs[0]->profile
+                                                                      : "none",
+                  side->run_count, side->run_count == 1 ? "" : "s", unit_count(timed, n));
     }
     sink_text(s, "</dl>\n");
 }
@@ -37,15 +38,19 @@ static void row_name(const struct compare_row *r, char *buf, size_t size)
 {
     char bytes[UNIT_SIZE];
 
-    snprintf(buf, size, "%s %s %s", op_name(r->op), unit_bytes(r->bytes, bytes), r->captured ? "captured" : "eager");
+    snprintf(buf, size, "%s %s %s", op_name(r->op), unit_bytes(r->bytes, bytes),
+             r->captured ? "captured" : "eager");
 }
 
-static void quantile_row(struct sink *s, const struct compare_row *r, const struct compare_test *t, size_t side, double q)
+static void quantile_row(struct sink *s, const struct compare_row *r, const struct compare_test *t,
+                         size_t side, double q)
 {
     const struct hist *a = &r->values[0].ns, *b = &r->values[side].ns;
     const struct difference *d = &t->difference;
     char name[128], share[UNIT_SIZE], text[UNIT_SIZE];
-    const char *class = t->verdict == VERDICT_FASTER ? "l faster" : t->verdict == VERDICT_SLOWER ? "l slower" : "l";
+    const char *class = t->verdict == VERDICT_FASTER   ? "l faster"
+                        : t->verdict == VERDICT_SLOWER ? "l slower"
+                                                       : "l";
 
     row_name(r, name, sizeof(name));
     sink_text(s, "<tr>");
@@ -76,8 +81,8 @@ static void write_forest(struct sink *s, const struct compare *c, size_t side)
         if (!t->difference.known)
             continue;
         row_name(&c->rows[i], names[count], sizeof(names[0]));
-        changes[count] = (struct plot_change){names[count], t->difference.change, t->difference.low, t->difference.high,
-                                              sign_of(t->verdict)};
+        changes[count] = (struct plot_change){names[count], t->difference.change, t->difference.low,
+                                              t->difference.high, sign_of(t->verdict)};
         count++;
     }
     if (!count)
@@ -91,7 +96,8 @@ static void write_distributions(struct sink *s, const struct compare *c, size_t 
     char name[128];
 
     sink_text(s, "<h3>Distributions</h3><p class=\"note\">Both axes logarithmic."
-                 "<span class=\"key\" style=\"background:var(--a)\"></span>A<span class=\"key\" style=\"background:var(--b)\"></span>");
+                 "<span class=\"key\" style=\"background:var(--a)\"></span>A<span class=\"key\" "
+                 "style=\"background:var(--b)\"></span>");
     sink_printf(s, "%c</p><div class=\"plots\">\n", (int)('A' + side % 26));
     for (size_t i = 0; i < c->row_count && i < PLOTS_MOST; i++) {
         const struct hist *hists[2] = {&c->rows[i].values[0].ns, &c->rows[i].values[side].ns};
@@ -119,12 +125,16 @@ static void write_side(struct sink *s, const struct compare *c, size_t side)
 
     snprintf(title, sizeof(title), "%c against A", (int)('A' + side % 26));
     html_section(s, title, NULL);
-    sink_printf(s, "<p class=\"%s\">", c->whole[side].verdict == VERDICT_FASTER   ? "faster"
-                                       : c->whole[side].verdict == VERDICT_SLOWER ? "slower"
-                                                                                  : "");
+    sink_printf(s, "<p class=\"%s\">",
+                c->whole[side].verdict == VERDICT_FASTER   ? "faster"
+                : c->whole[side].verdict == VERDICT_SLOWER ? "slower"
+                                                           : "");
     html_text(s, whole_text(c, side, text, sizeof(text)));
-    sink_text(s, "</p>\n<div class=\"wide\"><table><tr><th class=\"l\">kind of call</th><th></th><th>A</th>");
-    sink_printf(s, "<th>%c</th><th>change</th><th class=\"l\">95 %% interval</th><th class=\"l\">verdict</th><th>share of time</th></tr>\n",
+    sink_text(s, "</p>\n<div class=\"wide\"><table><tr><th class=\"l\">kind of "
+                 "call</th><th></th><th>A</th>");
+    sink_printf(s,
+                "<th>%c</th><th>change</th><th class=\"l\">95 %% interval</th><th "
+                "class=\"l\">verdict</th><th>share of time</th></tr>\n",
                 (int)('A' + side % 26));
     for (size_t i = 0; i < c->row_count && i < ROWS_MOST; i++) {
         quantile_row(s, &c->rows[i], &c->rows[i].median[side], side, 0.5);
@@ -136,7 +146,8 @@ static void write_side(struct sink *s, const struct compare *c, size_t side)
     html_section_end(s);
 }
 
-static void write_changes(struct sink *s, const struct compare *c, const struct setting_changes *changes)
+static void write_changes(struct sink *s, const struct compare *c,
+                          const struct setting_changes *changes)
 {
     if (!changes->count)
         return;

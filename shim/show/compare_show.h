@@ -21,10 +21,12 @@ struct setting_changes {
 };
 
 /* settings: one a side (of its first run). 0, or -1 when memory is out. */
-int setting_changes_make(const struct compare *c, const struct settings *settings, struct setting_changes *out);
+int setting_changes_make(const struct compare *c, const struct settings *settings,
+                         struct setting_changes *out);
 void setting_changes_free(struct setting_changes *s);
 
-void compare_text(const struct compare *c, const struct setting_changes *s, const struct term *t, bool all);
+void compare_text(const struct compare *c, const struct setting_changes *s, const struct term *t,
+                  bool all);
 json_t *compare_json(const struct compare *c, const struct setting_changes *s);
 int compare_html(const struct compare *c, const struct setting_changes *s, FILE *out);
 

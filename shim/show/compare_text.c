@@ -35,7 +35,8 @@ static enum colour verdict_colour(enum verdict v)
 /* "A" for the first side; the command takes no more than 26. */
 static const char *letter_of(size_t side)
 {
-    static const char letters[] = "A\0B\0C\0D\0E\0F\0G\0H\0I\0J\0K\0L\0M\0N\0O\0P\0Q\0R\0S\0T\0U\0V\0W\0X\0Y\0Z";
+    static const char letters[] =
+        "A\0B\0C\0D\0E\0F\0G\0H\0I\0J\0K\0L\0M\0N\0O\0P\0Q\0R\0S\0T\0U\0V\0W\0X\0Y\0Z";
 
     return letters + 2 * (side % 26);
 }
@@ -44,7 +45,8 @@ static const char *letter_of(size_t side)
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct setting_change *)a)->name, ((const struct setting_change *)b)->name);
+    return strcmp(((const struct setting_change *)a)->name,
+                  ((const struct setting_change *)b)->name);
 }
 
 static bool have(const struct setting_changes *s, const char *name)
@@ -55,8 +57,8 @@ static bool have(const struct setting_changes *s, const char *name)
     return false;
 }
 
-static int add_change(struct setting_changes *out, const struct compare *c, const struct settings *settings,
-                      const char *name)
+static int add_change(struct setting_changes *out, const struct compare *c,
+                      const struct settings *settings, const char *name)
 {
     struct setting_change *more, change = {0};
     bool differs = false;
@@ -83,7 +85,8 @@ static int add_change(struct setting_changes *out, const struct compare *c, cons
     return 0;
 }
 
-int setting_changes_make(const struct compare *c, const struct settings *settings, struct setting_changes *out)
+int setting_changes_make(const struct compare *c, const struct settings *settings,
+                         struct setting_changes *out)
 {
     memset(out, 0, sizeof(*out));
     for (size_t s = 0; s < c->side_count; s++)
@@ -104,7 +107,8 @@ void setting_changes_free(struct setting_changes *s)
     memset(s, 0, sizeof(*s));
 }
 
-static void print_changes(const struct compare *c, const struct setting_changes *s, const struct term *t)
+static void print_changes(const struct compare *c, const struct setting_changes *s,
+                          const struct term *t)
 {
     struct table table;
 
@@ -138,14 +142,15 @@ static void side_line(const struct compare *c, size_t side, const struct term *t
     if (s->run_count > 1)
         snprintf(several, sizeof(several), ", %zu runs", s->run_count);
     snprintf(text, sizeof(text), "%s: profile %s%s, %s calls timed, %s", s->label,
-             r->profile && r->profile[0] ? r->profile : "none", several, unit_count(timed, n), run_state(r));
+             r->profile && r->profile[0] ? r->profile : "none", several, unit_count(timed, n),
+             run_state(r));
     fprintf(t->out, "%s%c%s  ", term_on(t, COLOUR_BOLD), *letter_of(side), term_off(t));
     print_wrapped(t, safe_text(text, safe, sizeof(safe)), 3);
 }
 
 /* What NCCL chose: once where both sides agree, else "ring ll 2 -> tree ll 4". */
-static const char *choices_of(const struct compare_value *a, const struct compare_value *b, char *buf,
-                              size_t size)
+static const char *choices_of(const struct compare_value *a, const struct compare_value *b,
+                              char *buf, size_t size)
 {
     struct run_row x = {.algo = a->algo, .proto = a->proto, .channels = a->channels};
     struct run_row y = {.algo = b->algo, .proto = b->proto, .channels = b->channels};
@@ -170,8 +175,8 @@ static const char *value_text(const struct compare_value *v, double q, char *buf
     return unit_ns(e->known ? (uint64_t)(exp(e->log_ns) + 0.5) : hist_quantile(&v->ns, q), buf);
 }
 
-static void quantile_cells(struct table *table, const struct compare_row *r, const struct compare_test *t,
-                           size_t side, double q)
+static void quantile_cells(struct table *table, const struct compare_row *r,
+                           const struct compare_test *t, size_t side, double q)
 {
     const struct hist *a = &r->values[0].ns, *b = &r->values[side].ns;
     char text[UNIT_SIZE];
@@ -181,7 +186,9 @@ static void quantile_cells(struct table *table, const struct compare_row *r, con
     table_cell(table, "%s", t->difference.known ? change_text(t->difference.change, text) : "-");
     table_cell(table, "%s", t->difference.known ? interval_text(&t->difference, text) : "");
     table_cell_colour(table, verdict_colour(t->verdict),
-                      !a->count || !b->count ? (a->count ? "only in A" : b->count ? "not in A" : "not timed")
+                      !a->count || !b->count ? (a->count   ? "only in A"
+                                                : b->count ? "not in A"
+                                                           : "not timed")
                                              : verdict_name(t->verdict));
 }
 
@@ -211,7 +218,8 @@ static void print_side(const struct compare *c, size_t side, const struct term *
         table_cell(&table, "p50");
         quantile_cells(&table, r, &r->median[side], side, 0.5);
         table_cell(&table, "%s", unit_percent(r->share, share));
-        table_cell(&table, "%s", choices_of(&r->values[0], &r->values[side], choice, sizeof(choice)));
+        table_cell(&table, "%s",
+                   choices_of(&r->values[0], &r->values[side], choice, sizeof(choice)));
         for (unsigned k = 0; k < 3; k++)
             table_cell(&table, "%s", "");
         table_cell(&table, "p99");
@@ -239,7 +247,8 @@ const char *whole_text(const struct compare *c, size_t side, char *buf, size_t s
         n = snprintf(buf, size, "no difference shown between A and %c", letter);
         break;
     case VERDICT_MIXED:
-        n = snprintf(buf, size, "mixed: %c is faster in some kinds of call and slower in others", letter);
+        n = snprintf(buf, size, "mixed: %c is faster in some kinds of call and slower in others",
+                     letter);
         break;
     default:
         n = snprintf(buf, size, "%c is %s", letter, verdict_name(w->verdict));
@@ -250,7 +259,8 @@ const char *whole_text(const struct compare *c, size_t side, char *buf, size_t s
     return buf;
 }
 
-void compare_text(const struct compare *c, const struct setting_changes *s, const struct term *t, bool all)
+void compare_text(const struct compare *c, const struct setting_changes *s, const struct term *t,
+                  bool all)
 {
     char text[300];
     bool simulated = false;

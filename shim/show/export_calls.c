@@ -24,10 +24,12 @@ static int csv_site(const struct call_facts *f, char *buf, size_t size)
     char host[420], comm[500];
     bool captured = s->flags & NCCLSHIM_SITE_CAPTURED;
 
-    return snprintf(buf, size, "%s,%u,%d,%s,%d,%d,%s,%llu,%s,%s,%u,%u,%s,%s,%u", csv_field(f->host, host, sizeof(host)),
-                    f->process->log->head.pid, f->device, csv_field(f->comm_name, comm, sizeof(comm)), f->comm->ranks,
-                    f->rank, op_name(s->op), (unsigned long long)s->bytes, dtype_name(s->dtype),
-                    captured ? "captured" : "eager", s->capture, s->index, site_algo(s), site_proto(s), s->channels);
+    return snprintf(buf, size, "%s,%u,%d,%s,%d,%d,%s,%llu,%s,%s,%u,%u,%s,%s,%u",
+                    csv_field(f->host, host, sizeof(host)), f->process->log->head.pid, f->device,
+                    csv_field(f->comm_name, comm, sizeof(comm)), f->comm->ranks, f->rank,
+                    op_name(s->op), (unsigned long long)s->bytes, dtype_name(s->dtype),
+                    captured ? "captured" : "eager", s->capture, s->index, site_algo(s),
+                    site_proto(s), s->channels);
 }
 
 static int json_site(const struct call_facts *f, char *buf, size_t size)
@@ -36,18 +38,21 @@ static int json_site(const struct call_facts *f, char *buf, size_t size)
     char host[420], comm[500];
 
     return snprintf(buf, size,
-                    "{\"host\":%s,\"pid\":%u,\"gpu\":%d,\"comm\":%s,\"ranks\":%d,\"rank\":%d,\"operation\":\"%s\","
-                    "\"bytes\":%llu,\"type\":\"%s\",\"captured\":%s,\"capture\":%u,\"index\":%u,\"algorithm\":\"%s\","
+                    "{\"host\":%s,\"pid\":%u,\"gpu\":%d,\"comm\":%s,\"ranks\":%d,\"rank\":%d,"
+                    "\"operation\":\"%s\","
+                    "\"bytes\":%llu,\"type\":\"%s\",\"captured\":%s,\"capture\":%u,\"index\":%u,"
+                    "\"algorithm\":\"%s\","
                     "\"protocol\":\"%s\",\"channels\":%u",
                     json_quoted(f->host, host, sizeof(host)), f->process->log->head.pid, f->device,
-                    json_quoted(f->comm_name, comm, sizeof(comm)), f->comm->ranks, f->rank, op_name(s->op),
-                    (unsigned long long)s->bytes, dtype_name(s->dtype),
-                    s->flags & NCCLSHIM_SITE_CAPTURED ? "true" : "false", s->capture, s->index, site_algo(s),
-                    site_proto(s), s->channels);
+                    json_quoted(f->comm_name, comm, sizeof(comm)), f->comm->ranks, f->rank,
+                    op_name(s->op), (unsigned long long)s->bytes, dtype_name(s->dtype),
+                    s->flags & NCCLSHIM_SITE_CAPTURED ? "true" : "false", s->capture, s->index,
+                    site_algo(s), site_proto(s), s->channels);
 }
 
 static const struct format csv = {csv_site, ",", ",", ",", ",", "\n"};
-static const struct format json = {json_site, ",\"run\":", ",\"start_ns\":", ",\"end_ns\":", ",\"time_ns\":", "}"};
+static const struct format json = {
+    json_site, ",\"run\":", ",\"start_ns\":", ",\"end_ns\":", ",\"time_ns\":", "}"};
 
 /* The fixed part of each site, made when its first record comes. */
 struct texts {
@@ -91,8 +96,9 @@ static void write_call(struct sink *s, const struct format *f, const char *text,
     sink_text(s, f->stop);
 }
 
-static int write_process(const struct run *r, uint32_t process, struct sink *s, const struct format *f,
-                         struct texts *t, uint64_t *written, struct error *e)
+static int write_process(const struct run *r, uint32_t process, struct sink *s,
+                         const struct format *f, struct texts *t, uint64_t *written,
+                         struct error *e)
 {
     const struct run_process *p = &r->processes[process];
     const struct ncclshim_record *batch;
@@ -162,8 +168,9 @@ int export_csv(const struct run *r, FILE *out, struct error *e)
     if (!s)
         return error_set(e, r->path, 0, "out of memory");
     sink_init(s, out);
-    sink_text(s, "host,pid,gpu,comm,ranks,rank,operation,bytes,type,how,capture,index,algorithm,protocol,"
-                 "channels,run,start_ns,end_ns,time_ns\n");
+    sink_text(
+        s, "host,pid,gpu,comm,ranks,rank,operation,bytes,type,how,capture,index,algorithm,protocol,"
+           "channels,run,start_ns,end_ns,time_ns\n");
     return finish(s, write_calls(r, s, &csv, e), e);
 }
 
@@ -176,10 +183,12 @@ int export_json(const struct run *r, FILE *out, struct error *e)
     if (!s)
         return error_set(e, r->path, 0, "out of memory");
     sink_init(s, out);
-    sink_printf(s, "{\"version\":1,\"run\":%s,\"simulated\":%s,\"whole\":%s,\"lost\":%llu,\"floor_ns\":%u,\"calls\":[\n",
+    sink_printf(s,
+                "{\"version\":1,\"run\":%s,\"simulated\":%s,\"whole\":%s,\"lost\":%llu,\"floor_"
+                "ns\":%u,\"calls\":[\n",
                 json_quoted(safe_text(r->name, name, sizeof(name)), quoted, sizeof(quoted)),
-                r->simulated ? "true" : "false", r->whole ? "true" : "false", (unsigned long long)r->lost,
-                r->floor_ns);
+                r->simulated ? "true" : "false", r->whole ? "true" : "false",
+                (unsigned long long)r->lost, r->floor_ns);
     rc = write_calls(r, s, &json, e);
     sink_text(s, "\n]}\n");
     return finish(s, rc, e);

@@ -177,7 +177,8 @@ const char *choice_label(const struct run_row *row, char *buf, size_t size)
         return buf;
     }
     if (row->channels)
-        snprintf(channels, sizeof(channels), "%s%u", row->mixed_channels ? "<=" : "", row->channels);
+        snprintf(channels, sizeof(channels), "%s%u", row->mixed_channels ? "<=" : "",
+                 row->channels);
     snprintf(buf, size, "%s %s %s", row->algo == NCCLSHIM_NO_CHOICE ? "-" : algo_name(row->algo),
              row->proto == NCCLSHIM_NO_CHOICE ? "-" : proto_name(row->proto), channels);
     return buf;

@@ -40,7 +40,7 @@ struct findings {
     uint32_t most_copies; /* in one process */
     struct gpu_kind gpus[GPU_KINDS_MAX];
     uint32_t gpu_kinds, gpu_count; /* distinct GPUs */
-    uint32_t rank_count;  /* rings with records: ranks that were timed */
+    uint32_t rank_count;           /* rings with records: ranks that were timed */
     uint32_t host_count;
     struct hint hints[HINTS_MAX];
     unsigned hint_count;

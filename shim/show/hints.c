@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is worth a look. Each hint names the threshold that it crossed; docs/report.md lists them all
- * with the reasons for their values.
+ * What is worth a look. Each hint names the threshold that it crossed; docs/report.md lists them
+ * all with the reasons for their values.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,17 +11,17 @@
 #include "shim/show/findings.h"
 #include "shim/show/term.h"
 
-#define STRAGGLER_SHARE 0.5   /* one rank is last in half of the calls that have a clear last one */
-#define DECIDED_SHARE 0.2     /* and at least a fifth of the calls have one */
-#define WAIT_SHARE 0.3        /* of the time in the calls, when no single rank is behind it */
-#define STRAGGLER_WAIT 0.1    /* the same, when one rank is */
-#define TAIL_FACTOR 4.0       /* p99 over p50 */
+#define STRAGGLER_SHARE 0.5 /* one rank is last in half of the calls that have a clear last one */
+#define DECIDED_SHARE 0.2   /* and at least a fifth of the calls have one */
+#define WAIT_SHARE 0.3      /* of the time in the calls, when no single rank is behind it */
+#define STRAGGLER_WAIT 0.1  /* the same, when one rank is */
+#define TAIL_FACTOR 4.0     /* p99 over p50 */
 #define TAIL_CALLS 1000u
-#define FLOOR_SHARE 0.1       /* of p50 */
-#define COMM_SHARE 0.5        /* of a forward pass */
-#define SHORT_NS 100000u      /* calls for which one or two microseconds are worth having */
-#define SMALL_BYTES 65536u    /* LL's and LL128's home; above, Simple is the usual choice */
-#define ROW_SHARE 0.05        /* rows below this share of the time are not spoken about */
+#define FLOOR_SHARE 0.1    /* of p50 */
+#define COMM_SHARE 0.5     /* of a forward pass */
+#define SHORT_NS 100000u   /* calls for which one or two microseconds are worth having */
+#define SMALL_BYTES 65536u /* LL's and LL128's home; above, Simple is the usual choice */
+#define ROW_SHARE 0.05     /* rows below this share of the time are not spoken about */
 
 static void hint(struct findings *f, const char *key, bool serious, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -67,13 +67,17 @@ static void about_coverage(struct findings *f)
 
     if (r->missed_calls)
         hint(f, "not_intercepted", true,
-             "NCCL counted %s calls that did not come through the shim. They are in no number above; "
-             "see docs/report.md, \"not intercepted\".", unit_count(r->missed_calls, a));
+             "NCCL counted %s calls that did not come through the shim. They are in no number "
+             "above; "
+             "see docs/report.md, \"not intercepted\".",
+             unit_count(r->missed_calls, a));
     if (r->lost)
-        hint(f, "lost", false,
-             "%s of %s stamped calls were overwritten before they were read: percentiles are of the "
-             "newest ones. Run the server under `ncclshim run`, or give the profile a larger "
-             "[log] capacity.", unit_count(r->lost, a), unit_count(r->lost + r->timed, b));
+        hint(
+            f, "lost", false,
+            "%s of %s stamped calls were overwritten before they were read: percentiles are of the "
+            "newest ones. Run the server under `ncclshim run`, or give the profile a larger "
+            "[log] capacity.",
+            unit_count(r->lost, a), unit_count(r->lost + r->timed, b));
     if (r->unsited)
         hint(f, "no_room", true,
              "%s calls found no room in the log's table of call sites and are in no number above.",
@@ -98,7 +102,8 @@ static void about_unfinished(struct findings *f)
             continue;
         hint(f, "unfinished", false,
              "%s calls of %s were started or queued and have no end: the process was killed, or a "
-             "rank did not come.", unit_count(row->unfinished, n), row_label(row, label, sizeof(label)));
+             "rank did not come.",
+             unit_count(row->unfinished, n), row_label(row, label, sizeof(label)));
         return;
     }
 }
@@ -117,7 +122,8 @@ static void about_settings(struct findings *f)
         for (uint32_t p = 0; p < r->process_count; p++) {
             const struct setting_value *v = &s->items[i].by_process[p];
             is_lost |= v->lost;
-            ours |= v->value && (v->origin == NCCLSHIM_ORIGIN_PROFILE || v->origin == NCCLSHIM_ORIGIN_OVERRIDE);
+            ours |= v->value &&
+                    (v->origin == NCCLSHIM_ORIGIN_PROFILE || v->origin == NCCLSHIM_ORIGIN_OVERRIDE);
         }
         if (is_lost && !lost++)
             lost_name = s->items[i].name;
@@ -129,16 +135,18 @@ static void about_settings(struct findings *f)
     if (differ)
         hint(f, "settings_differ", true,
              "The processes do not have the same settings: %s%s. Ranks that disagree can hang or "
-             "give wrong data; the table below tells who has what.", differ_name,
-             differ > 1 ? " and others" : "");
+             "give wrong data; the table below tells who has what.",
+             differ_name, differ > 1 ? " and others" : "");
     else if (s->digests_differ)
         hint(f, "digests_differ", true,
-             "The processes' digests of their NCCL settings differ, though no setting on record does: "
+             "The processes' digests of their NCCL settings differ, though no setting on record "
+             "does: "
              "look at NCCL's own configuration files on each host.");
     if (lost)
         hint(f, "setting_lost", false,
              "The profile's %s%s did not get its way: the environment already had another value. "
-             "[env override] wins over it.", lost_name, lost > 1 ? " and others" : "");
+             "[env override] wins over it.",
+             lost_name, lost > 1 ? " and others" : "");
     if (unread)
         hint(f, "setting_not_read", false,
              "NCCL never asked for %s%s: this version does not know it, or had no use for it here.",
@@ -147,7 +155,8 @@ static void about_settings(struct findings *f)
         if ((r->comms[i].flags & NCCLSHIM_COMM_MIXED_USE) && (usual = setting_usual(graph, r)) &&
             !strcmp(usual->value, "0")) {
             hint(f, "mixed_use", true,
-                 "A communicator is used eagerly and in graphs with NCCL_GRAPH_MIXING_SUPPORT=0. NCCL "
+                 "A communicator is used eagerly and in graphs with NCCL_GRAPH_MIXING_SUPPORT=0. "
+                 "NCCL "
                  "forbids that while a graph is still running: results may be wrong. Unset it.");
             break;
         }
@@ -179,9 +188,10 @@ static void about_straggler(struct findings *f, uint32_t comm)
         (double)a->ranks[worst].last > STRAGGLER_SHARE * (double)a->decided) {
         hint(f, "straggler", false,
              "%s: rank %d comes last in %s of the calls, %s after the first one; %s of all "
-             "communication time is waiting for it. Look at that GPU's clocks, its PCIe link and what "
-             "else runs on its host core.", comm_label(r, comm, name, sizeof(name)),
-             c->members[worst].rank,
+             "communication time is waiting for it. Look at that GPU's clocks, its PCIe link and "
+             "what "
+             "else runs on its host core.",
+             comm_label(r, comm, name, sizeof(name)), c->members[worst].rank,
              unit_percent((double)a->ranks[worst].last / (double)a->calls, share),
              unit_ns(hist_quantile(&a->ranks[worst].late_ns, 0.5), late), wait);
         return;
@@ -189,21 +199,24 @@ static void about_straggler(struct findings *f, uint32_t comm)
     if ((double)wait_ns < WAIT_SHARE * (double)busy_ns)
         return;
     hint(f, "waiting", false,
-         "%s: %s of the communication time is waiting for peers that come later (no single rank is to "
-         "blame). Faster transfers would not help that part.", comm_label(r, comm, name, sizeof(name)),
-         wait);
+         "%s: %s of the communication time is waiting for peers that come later (no single rank is "
+         "to "
+         "blame). Faster transfers would not help that part.",
+         comm_label(r, comm, name, sizeof(name)), wait);
 }
 
 /*
- * NCCL_GRAPH_MIXING_SUPPORT=0 saves an event node a captured call, which counts for short ones; NCCL
- * allows it where a communicator is never used eagerly while a graph runs (docs/measurements.md).
+ * NCCL_GRAPH_MIXING_SUPPORT=0 saves an event node a captured call, which counts for short ones;
+ * NCCL allows it where a communicator is never used eagerly while a graph runs
+ * (docs/measurements.md).
  */
 static void about_graph_mixing(struct findings *f, uint32_t comm)
 {
     const struct run *r = f->run;
     char name[128], p50[UNIT_SIZE];
 
-    if (r->comms[comm].flags & NCCLSHIM_COMM_MIXED_USE || setting_named(&f->settings, "NCCL_GRAPH_MIXING_SUPPORT"))
+    if (r->comms[comm].flags & NCCLSHIM_COMM_MIXED_USE ||
+        setting_named(&f->settings, "NCCL_GRAPH_MIXING_SUPPORT"))
         return;
     for (uint32_t i = 0; i < r->row_count; i++) {
         const struct run_row *row = &r->rows[i];
@@ -216,7 +229,8 @@ static void about_graph_mixing(struct findings *f, uint32_t comm)
         if (row->comm != comm || row->timed < TAIL_CALLS || time > SHORT_NS)
             continue;
         hint(f, "graph_mixing", false,
-             "%s is used in graphs only, and its calls are short (%s): NCCL_GRAPH_MIXING_SUPPORT=0 may take "
+             "%s is used in graphs only, and its calls are short (%s): NCCL_GRAPH_MIXING_SUPPORT=0 "
+             "may take "
              "1 to 2 us off each. Try the profile decode-graph, and read its condition first.",
              comm_label(r, comm, name, sizeof(name)), unit_ns(time, p50));
         return;
@@ -232,18 +246,22 @@ static void about_comm(struct findings *f, uint32_t comm)
     comm_label(f->run, comm, name, sizeof(name));
     if (c->flags & (NCCLSHIM_COMM_DEVICE_API | NCCLSHIM_COMM_SYMMETRIC))
         hint(f, "device_api", true,
-             "%s %s: its GPU code may communicate without calling NCCL, which nothing here sees.", name,
-             c->flags & NCCLSHIM_COMM_DEVICE_API ? "has a device communicator" : "has symmetric windows");
+             "%s %s: its GPU code may communicate without calling NCCL, which nothing here sees.",
+             name,
+             c->flags & NCCLSHIM_COMM_DEVICE_API ? "has a device communicator"
+                                                 : "has symmetric windows");
     if (c->flags & NCCLSHIM_COMM_CONFIG_LOST)
         hint(f, "config_lost", false, "%s: the profile's [comm] keys could not be applied.", name);
     if (m->asked_max_ctas != NCCLSHIM_UNDEF && m->given_max_ctas != m->asked_max_ctas)
         hint(f, "max_ctas", false,
              "%s: the profile asked for max_ctas %d, NCCL was given %d (the environment beats the "
-             "communicator's configuration).", name, m->asked_max_ctas, m->given_max_ctas);
+             "communicator's configuration).",
+             name, m->asked_max_ctas, m->given_max_ctas);
     if (m->asked_min_ctas != NCCLSHIM_UNDEF && m->given_min_ctas != m->asked_min_ctas)
         hint(f, "min_ctas", false,
              "%s: the profile asked for min_ctas %d, NCCL was given %d (the environment beats the "
-             "communicator's configuration).", name, m->asked_min_ctas, m->given_min_ctas);
+             "communicator's configuration).",
+             name, m->asked_min_ctas, m->given_min_ctas);
     about_straggler(f, comm);
     about_graph_mixing(f, comm);
 }
@@ -260,19 +278,23 @@ static void about_row(struct findings *f, const struct run_row *row, uint64_t al
     row_label(row, label, sizeof(label));
     if (row->expected_ns && p50 > 2 * row->expected_ns)
         hint(f, "slower_than_expected", false,
-             "%s takes %s where %s is expected. Usual causes: few channels, protocol Simple on small "
-             "messages, no peer access. Try `ncclshim tune`, and `ncclshim doctor`.", label,
-             unit_ns(p50, a), unit_ns(row->expected_ns, b));
+             "%s takes %s where %s is expected. Usual causes: few channels, protocol Simple on "
+             "small "
+             "messages, no peer access. Try `ncclshim tune`, and `ncclshim doctor`.",
+             label, unit_ns(p50, a), unit_ns(row->expected_ns, b));
     if (row->proto == PROTO_SIMPLE && row->bytes <= SMALL_BYTES && row->op == OP_ALL_REDUCE)
-        hint(f, "simple_for_small", false,
-             "%s runs on protocol Simple, which is made for large messages; up to 64 KiB LL is usually "
-             "faster. NCCL takes this path for slow: see `ncclshim doctor`, or try `ncclshim tune`.",
-             label);
+        hint(
+            f, "simple_for_small", false,
+            "%s runs on protocol Simple, which is made for large messages; up to 64 KiB LL is "
+            "usually "
+            "faster. NCCL takes this path for slow: see `ncclshim doctor`, or try `ncclshim tune`.",
+            label);
     if (row->timed >= TAIL_CALLS && (double)p99 > TAIL_FACTOR * (double)p50)
         hint(f, "tail", false,
-             "%s: one call in a hundred takes %s or more, over %.0f times the median of %s: something "
-             "disturbs it now and then (other traffic, clocks, a slow rank).", label, unit_ns(p99, a),
-             TAIL_FACTOR, unit_ns(p50, b));
+             "%s: one call in a hundred takes %s or more, over %.0f times the median of %s: "
+             "something "
+             "disturbs it now and then (other traffic, clocks, a slow rank).",
+             label, unit_ns(p99, a), TAIL_FACTOR, unit_ns(p50, b));
     if ((double)f->run->floor_ns > FLOOR_SHARE * (double)p50)
         hint(f, "floor", false,
              "%s: of the %s shown, %s is the stamps themselves (measured on an empty pair).", label,
@@ -294,8 +316,10 @@ static void about_rules(struct findings *f)
             safe_text(text, safe, sizeof(safe));
             if (rule.masked)
                 hint(f, "rule_masked", false,
-                     "The rule `%s` was ruled out %llu times: NCCL or the environment does not allow "
-                     "that combination.", safe, (unsigned long long)rule.masked);
+                     "The rule `%s` was ruled out %llu times: NCCL or the environment does not "
+                     "allow "
+                     "that combination.",
+                     safe, (unsigned long long)rule.masked);
             else if (!rule.matched)
                 hint(f, "rule_unused", false, "The rule `%s` matched no call.", safe);
         }
@@ -311,7 +335,8 @@ static void about_copies(struct findings *f)
         versions |= f->copies[i].version != f->copies[0].version;
     if (versions)
         hint(f, "nccl_versions", true,
-             "More than one version of NCCL is in use. Ranks of one communicator must have the same.");
+             "More than one version of NCCL is in use. Ranks of one communicator must have the "
+             "same.");
 }
 
 static void about_passes(struct findings *f)
@@ -326,7 +351,8 @@ static void about_passes(struct findings *f)
         return;
     hint(f, "communication_share", false,
          "Communication takes %s of the pass of %s: making it faster shows in tokens/s. Try "
-         "`ncclshim tune`.", unit_percent((double)p->comm_ns.sum / (double)p->pass_ns.sum, share),
+         "`ncclshim tune`.",
+         unit_percent((double)p->comm_ns.sum / (double)p->pass_ns.sum, share),
          pass_label(p, label, sizeof(label)));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports as one self-contained HTML page: no script, nothing from the network; plots are SVG in the
- * page. Light and dark by the reader's choice, narrow screens, print.
+ * Reports as one self-contained HTML page: no script, nothing from the network; plots are SVG in
+ * the page. Light and dark by the reader's choice, narrow screens, print.
  */
 #ifndef NCCLSHIM_SHOW_HTML_H
 #define NCCLSHIM_SHOW_HTML_H
@@ -25,7 +25,8 @@ void html_textf(struct sink *s, const char *fmt, ...) __attribute__((format(prin
 void html_section(struct sink *s, const char *title, const char *note);
 void html_section_end(struct sink *s);
 /* One line of the list at the top. */
-void html_fact(struct sink *s, const char *label, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void html_fact(struct sink *s, const char *label, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Cells of a table row; numbers stand right. */
 void html_td(struct sink *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

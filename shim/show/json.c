@@ -37,11 +37,11 @@ json_t *json_hist(const struct hist *h)
 {
     if (!h->count)
         return json_null();
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "count", json_u64(h->count), "sum_ns",
-                     json_u64(h->sum), "min_ns", json_u64(h->min), "p50_ns",
-                     json_u64(hist_quantile(h, 0.5)), "p90_ns", json_u64(hist_quantile(h, 0.9)), "p99_ns",
-                     json_u64(hist_quantile(h, 0.99)), "max_ns", json_u64(h->max), "mean_ns",
-                     hist_mean(h));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "count", json_u64(h->count),
+                     "sum_ns", json_u64(h->sum), "min_ns", json_u64(h->min), "p50_ns",
+                     json_u64(hist_quantile(h, 0.5)), "p90_ns", json_u64(hist_quantile(h, 0.9)),
+                     "p99_ns", json_u64(hist_quantile(h, 0.99)), "max_ns", json_u64(h->max),
+                     "mean_ns", hist_mean(h));
 }
 
 int json_print(json_t *j, FILE *out)

@@ -14,7 +14,8 @@ static const char *const series[] = {"var(--a)", "var(--b)", "var(--c)"};
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
-/* The largest of 1, 2, 5 a decade that is at most v (up = false), or the smallest that is at least v. */
+/* The largest of 1, 2, 5 a decade that is at most v (up = false), or the smallest that is at least
+ * v. */
 static uint64_t round_step(uint64_t v, bool up)
 {
     static const uint64_t steps[] = {1, 2, 5};
@@ -51,25 +52,31 @@ static double log_place(const struct log_range *r, double v, double from, double
     return from + (log(v) - low) / (high - low) * (to - from);
 }
 
-static void log_axis(struct sink *s, const struct log_range *r, double from, double to, double y, double top)
+static void log_axis(struct sink *s, const struct log_range *r, double from, double to, double y,
+                     double top)
 {
     char text[UNIT_SIZE];
     double last = -100;
 
     for (uint64_t t = r->low; t <= r->high; t = round_step(t + 1, true)) {
         double x = log_place(r, (double)t, from, to);
-        sink_printf(s, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>", x, x, top, y);
+        sink_printf(s, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>", x,
+                    x, top, y);
         if (x - last < TICK_ROOM && t != r->low)
             continue;
         sink_printf(s, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>", x, y + 20,
-                    x < from + 20 ? "start" : x > to - 20 ? "end" : "middle", unit_ns(t, text));
+                    x < from + 20 ? "start"
+                    : x > to - 20 ? "end"
+                                  : "middle",
+                    unit_ns(t, text));
         last = x;
     }
 }
 
 static void begin(struct sink *s, const char *class, double height, const char *label)
 {
-    sink_printf(s, "<svg class=\"%s\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", class, WIDTH, height);
+    sink_printf(s, "<svg class=\"%s\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", class,
+                WIDTH, height);
     html_text(s, label);
     sink_text(s, "\">");
 }
@@ -95,7 +102,8 @@ static double columns_of(const struct hist *h, const struct log_range *r, double
             to = log_place(r, (double)high, 0, PIECES);
             if (to - from < 1e-9)
                 to = from + 1e-9;
-            for (int k = (int)from; k <= (int)to && k < PIECES; k++) { /* a bucket may lie over an edge */
+            for (int k = (int)from; k <= (int)to && k < PIECES;
+                 k++) { /* a bucket may lie over an edge */
                 double left = from > k ? from : k, right = to < k + 1 ? to : k + 1;
                 if (right > left)
                     columns[k] += h->octave[o][b] * (right - left) / (to - from);
@@ -106,24 +114,29 @@ static double columns_of(const struct hist *h, const struct log_range *r, double
     return most;
 }
 
-static void mark(struct sink *s, const struct log_range *r, uint64_t ns, const char *name, const char *colour,
-                 double top, double bottom, double text_y)
+static void mark(struct sink *s, const struct log_range *r, uint64_t ns, const char *name,
+                 const char *colour, double top, double bottom, double text_y)
 {
     double x = log_place(r, (double)ns, 8, WIDTH - 8);
     char text[UNIT_SIZE];
 
-    sink_printf(s, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-dasharray=\"3 3\"/>", x, x,
-                top, bottom, colour);
+    sink_printf(s,
+                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
+                "stroke-dasharray=\"3 3\"/>",
+                x, x, top, bottom, colour);
     sink_printf(s, "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s %s</text>",
-                x > WIDTH - 150 ? x - 4 : x + 4, text_y, x > WIDTH - 150 ? "end" : "start", name, unit_ns(ns, text));
+                x > WIDTH - 150 ? x - 4 : x + 4, text_y, x > WIDTH - 150 ? "end" : "start", name,
+                unit_ns(ns, text));
 }
 
-static void outline(struct sink *s, const double *columns, double most, const char *colour, double top, double bottom)
+static void outline(struct sink *s, const double *columns, double most, const char *colour,
+                    double top, double bottom)
 {
     double step = (WIDTH - 16) / PIECES;
 
-    sink_printf(s, "<path fill=\"%s\" fill-opacity=\".28\" stroke=\"%s\" stroke-width=\"1.4\" d=\"M8 %.1f", colour, colour,
-                bottom);
+    sink_printf(
+        s, "<path fill=\"%s\" fill-opacity=\".28\" stroke=\"%s\" stroke-width=\"1.4\" d=\"M8 %.1f",
+        colour, colour, bottom);
     for (int k = 0; k < PIECES; k++) {
         double share = columns[k] >= 0.5 && most > 0 ? log(1 + columns[k]) / log(1 + most) : 0;
         double y = bottom - share * (bottom - top);
@@ -132,7 +145,8 @@ static void outline(struct sink *s, const double *columns, double most, const ch
     sink_printf(s, "V%.1fZ\"/>", bottom);
 }
 
-void plot_distributions(struct sink *s, const struct hist *const *hists, unsigned count, struct log_range x)
+void plot_distributions(struct sink *s, const struct hist *const *hists, unsigned count,
+                        struct log_range x)
 {
     const double top = 50, bottom = 192;
     double columns[3][PIECES], most = 0;
@@ -149,17 +163,19 @@ void plot_distributions(struct sink *s, const struct hist *const *hists, unsigne
         if (!hists[i]->count)
             continue;
         outline(s, columns[i], most, series[i], top, bottom);
-        mark(s, &x, hist_quantile(hists[i], 0.5), "p50", series[i], 20 + 22 * (i % 2), bottom, 18 + 22 * (i % 2));
+        mark(s, &x, hist_quantile(hists[i], 0.5), "p50", series[i], 20 + 22 * (i % 2), bottom,
+             18 + 22 * (i % 2));
         if (count == 1)
             mark(s, &x, hist_quantile(hists[i], 0.99), "p99", series[i], 42, bottom, 40);
     }
-    sink_printf(s, "<line class=\"axis\" x1=\"8\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/></svg>", WIDTH - 8, bottom, bottom);
+    sink_printf(s, "<line class=\"axis\" x1=\"8\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/></svg>",
+                WIDTH - 8, bottom, bottom);
 }
 
 /* ---- time line ------------------------------------------------------------------------------- */
 
-static void band(struct sink *s, const struct plot_bin *bins, unsigned count, const struct log_range *y, double left,
-                 double step, double top, double bottom)
+static void band(struct sink *s, const struct plot_bin *bins, unsigned count,
+                 const struct log_range *y, double left, double step, double top, double bottom)
 {
     for (unsigned i = 0; i < count; i++) {
         double a, b;
@@ -167,13 +183,16 @@ static void band(struct sink *s, const struct plot_bin *bins, unsigned count, co
             continue;
         a = log_place(y, (double)bins[i].high_ns, bottom, top);
         b = log_place(y, (double)bins[i].low_ns, bottom, top);
-        sink_printf(s, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"var(--a)\" fill-opacity=\".25\"/>",
+        sink_printf(s,
+                    "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"var(--a)\" "
+                    "fill-opacity=\".25\"/>",
                     left + i * step, a, step, b - a < 1 ? 1 : b - a);
     }
 }
 
-static void middle_line(struct sink *s, const struct plot_bin *bins, unsigned count, const struct log_range *y,
-                        double left, double step, double top, double bottom)
+static void middle_line(struct sink *s, const struct plot_bin *bins, unsigned count,
+                        const struct log_range *y, double left, double step, double top,
+                        double bottom)
 {
     bool pen = false;
 
@@ -209,14 +228,20 @@ void plot_timeline(struct sink *s, const struct plot_bin *bins, unsigned count, 
         if (last - at < 16) /* over each other, they can't be read */
             continue;
         last = at;
-        sink_printf(s, "<line class=\"axis\" x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>",
+        sink_printf(s,
+                    "<line class=\"axis\" x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text "
+                    "x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>",
                     left, right, at, at, left - 6, at + 4, unit_ns(t, text));
     }
     band(s, bins, count, &y, left, (right - left) / count, top, bottom);
     middle_line(s, bins, count, &y, left, (right - left) / count, top, bottom);
     for (int i = 0; i <= 4; i++)
-        sink_printf(s, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>", left + (right - left) * i / 4, bottom + 21,
-                    i == 0 ? "start" : i == 4 ? "end" : "middle", i ? unit_ns(span_ns * (uint64_t)i / 4, text) : "0");
+        sink_printf(s, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>",
+                    left + (right - left) * i / 4, bottom + 21,
+                    i == 0   ? "start"
+                    : i == 4 ? "end"
+                             : "middle",
+                    i ? unit_ns(span_ns * (uint64_t)i / 4, text) : "0");
     sink_text(s, "</svg>");
 }
 
@@ -238,12 +263,19 @@ void plot_ranks(struct sink *s, const struct plot_rank *ranks, unsigned count)
         unit_ns(ranks[i].wait_ns, a);
         unit_ns(ranks[i].transfer_ns, b);
         sink_printf(s, "<g><title>rank %d: waits %s, transfer %s</title>", ranks[i].rank, a, b);
-        sink_printf(s, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">rank %d</text>", left - 8, y + 12,
-                    ranks[i].rank);
-        sink_printf(s, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"2\" fill=\"var(--b)\"/>", left, y, wait, bar);
-        sink_printf(s, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"2\" fill=\"var(--a)\"/>", left + wait, y,
-                    transfer, bar);
-        sink_printf(s, "<text x=\"%.1f\" y=\"%.1f\">%s + %s</text></g>", left + wait + transfer + 8, y + 12, a, b);
+        sink_printf(s,
+                    "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">rank %d</text>",
+                    left - 8, y + 12, ranks[i].rank);
+        sink_printf(s,
+                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"2\" "
+                    "fill=\"var(--b)\"/>",
+                    left, y, wait, bar);
+        sink_printf(s,
+                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"2\" "
+                    "fill=\"var(--a)\"/>",
+                    left + wait, y, transfer, bar);
+        sink_printf(s, "<text x=\"%.1f\" y=\"%.1f\">%s + %s</text></g>", left + wait + transfer + 8,
+                    y + 12, a, b);
     }
     sink_text(s, "</svg>");
 }
@@ -260,20 +292,30 @@ void plot_changes(struct sink *s, const struct plot_change *changes, unsigned co
         most = fabs(changes[i].high) > most ? fabs(changes[i].high) : most;
     }
     begin(s, "bars", 34 + step * count, "change of each kind of call with its interval");
-    sink_printf(s, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%.1f\"/>", (left + right) / 2, (left + right) / 2,
-                step * count + 6);
+    sink_printf(s, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%.1f\"/>",
+                (left + right) / 2, (left + right) / 2, step * count + 6);
     for (unsigned i = 0; i < count; i++) {
         const struct plot_change *c = &changes[i];
         double y = 14 + step * i, middle = (left + right) / 2, unit = (right - left) / 2 / most;
-        const char *colour = c->verdict < 0 ? "var(--fast)" : c->verdict > 0 ? "var(--bad)" : "var(--soft)";
-        sink_printf(s, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">", left - 10, y + 4);
+        const char *colour = c->verdict < 0   ? "var(--fast)"
+                             : c->verdict > 0 ? "var(--bad)"
+                                              : "var(--soft)";
+        sink_printf(s, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">", left - 10,
+                    y + 4);
         html_text(s, c->label);
-        sink_printf(s, "</text><line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"3\" stroke-linecap=\"round\"/>",
+        sink_printf(s,
+                    "</text><line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
+                    "stroke-width=\"3\" stroke-linecap=\"round\"/>",
                     middle + c->low * unit, middle + c->high * unit, y, y, colour);
-        sink_printf(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" fill=\"%s\"/>", middle + c->change * unit, y, colour);
-        sink_printf(s, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">%+.1f %%</text>", right + 10, y + 4, c->change * 100);
+        sink_printf(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" fill=\"%s\"/>",
+                    middle + c->change * unit, y, colour);
+        sink_printf(s, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">%+.1f %%</text>", right + 10,
+                    y + 4, c->change * 100);
     }
-    sink_printf(s, "<text x=\"%.1f\" y=\"%.1f\">faster</text><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">0</text>"
-                   "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">slower</text></svg>",
-                left, step * count + 22, (left + right) / 2, step * count + 22, right, step * count + 22);
+    sink_printf(s,
+                "<text x=\"%.1f\" y=\"%.1f\">faster</text><text x=\"%.1f\" y=\"%.1f\" "
+                "text-anchor=\"middle\">0</text>"
+                "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">slower</text></svg>",
+                left, step * count + 22, (left + right) / 2, step * count + 22, right,
+                step * count + 22);
 }

@@ -13,10 +13,12 @@ struct log_range {
 struct log_range log_range_of(uint64_t low, uint64_t high);
 
 /*
- * Distributions over each other, one colour each (--a, --b, --c, then again), both axes logarithmic;
- * the range is given so that several plots can be read side by side. Marks p50 and p99.
+ * Distributions over each other, one colour each (--a, --b, --c, then again), both axes
+ * logarithmic; the range is given so that several plots can be read side by side. Marks p50 and
+ * p99.
  */
-void plot_distributions(struct sink *s, const struct hist *const *hists, unsigned count, struct log_range x);
+void plot_distributions(struct sink *s, const struct hist *const *hists, unsigned count,
+                        struct log_range x);
 
 /* One bin of a time line. */
 struct plot_bin {

@@ -15,7 +15,8 @@ struct report_options {
     bool all; /* every row, not only those that matter */
 };
 
-/* Rows of a communicator in the order asked for; malloc'ed array of *count, NULL when memory is out. */
+/* Rows of a communicator in the order asked for; malloc'ed array of *count, NULL when memory is
+ * out. */
 const struct run_row **rows_of_comm(const struct run *r, uint32_t comm, enum report_sort sort,
                                     uint32_t *count);
 /* -1 when it is no column's name. */

@@ -25,8 +25,8 @@ static void note(const struct term *t, const char *fmt, ...)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-static void rank_cells(struct table *table, const struct findings *f, uint32_t comm, uint32_t member,
-                       const struct run_row *main_row)
+static void rank_cells(struct table *table, const struct findings *f, uint32_t comm,
+                       uint32_t member, const struct run_row *main_row)
 {
     const struct run *r = f->run;
     const struct arrivals *a = &f->arrivals[comm];
@@ -45,13 +45,15 @@ static void rank_cells(struct table *table, const struct findings *f, uint32_t c
                g ? g->gpu.pci_bus_id : "");
     table_cell(table, "%s", ns && ns->count ? unit_ns(hist_quantile(ns, 0.5), x) : "-");
     table_cell(table, "%s", ns && ns->count ? unit_ns(hist_quantile(ns, 0.99), x) : "-");
-    table_cell(table, "%s", lined_up ? unit_ns(hist_quantile(&a->ranks[member].late_ns, 0.5), x) : "");
+    table_cell(table, "%s",
+               lined_up ? unit_ns(hist_quantile(&a->ranks[member].late_ns, 0.5), x) : "");
     table_cell(table, "%s",
                lined_up ? unit_percent((double)a->ranks[member].last / (double)a->calls, x) : "");
-    table_cell(table, "%s", lined_up && a->ranks[member].busy_ns
-                                ? unit_percent((double)a->ranks[member].wait_ns /
-                                                   (double)a->ranks[member].busy_ns, x)
-                                : "");
+    table_cell(
+        table, "%s",
+        lined_up && a->ranks[member].busy_ns
+            ? unit_percent((double)a->ranks[member].wait_ns / (double)a->ranks[member].busy_ns, x)
+            : "");
 }
 
 static const struct run_row *main_row_of(const struct run *r, uint32_t comm)
@@ -91,10 +93,11 @@ static void print_ranks_of(const struct findings *f, uint32_t comm, const struct
     if (a->why_not[0])
         note(t, "waiting not known: %s", a->why_not);
     else if (a->clock_error_ns)
-        note(t, "%s newest calls lined up; the ranks' clocks agree to within %s", unit_count(a->calls, n),
-             unit_ns(a->clock_error_ns, error));
+        note(t, "%s newest calls lined up; the ranks' clocks agree to within %s",
+             unit_count(a->calls, n), unit_ns(a->clock_error_ns, error));
     else
-        note(t, "%s newest calls lined up; all ranks share one GPU's clock", unit_count(a->calls, n));
+        note(t, "%s newest calls lined up; all ranks share one GPU's clock",
+             unit_count(a->calls, n));
 }
 
 #define COMM_SHARE 0.05 /* communicators with less of the time are not broken down by rank */
@@ -295,8 +298,8 @@ void print_warnings(const struct findings *f, const struct term *t)
                 print_title(t, "warnings", "of the shim in the server");
             titled = true;
             note(t, "%s: %llu notes found no room in the log",
-                    process_label(r, i, label, sizeof(label)),
-                    (unsigned long long)r->processes[i].log->head.notes_lost);
+                 process_label(r, i, label, sizeof(label)),
+                 (unsigned long long)r->processes[i].log->head.notes_lost);
         }
     }
 }

@@ -16,22 +16,26 @@
 static void write_facts(struct sink *s, const struct findings *f)
 {
     const struct run *r = f->run;
-    uint64_t from = r->started_ns ? r->started_ns : r->first_ns, to = r->ended_ns ? r->ended_ns : r->last_ns;
+    uint64_t from = r->started_ns ? r->started_ns : r->first_ns,
+             to = r->ended_ns ? r->ended_ns : r->last_ns;
     char a[UNIT_SIZE], b[UNIT_SIZE];
 
     sink_text(s, "<dl class=\"facts\">\n");
-    html_fact(s, "run", "%s, %s, from %s", run_state(r), to > from ? unit_ns(to - from, a) : "no calls", unit_date(from, b));
-    html_fact(s, "server", "%s (%u process%s)", r->command ? r->command : "command not on record", r->process_count,
-              r->process_count == 1 ? "" : "es");
+    html_fact(s, "run", "%s, %s, from %s", run_state(r),
+              to > from ? unit_ns(to - from, a) : "no calls", unit_date(from, b));
+    html_fact(s, "server", "%s (%u process%s)", r->command ? r->command : "command not on record",
+              r->process_count, r->process_count == 1 ? "" : "es");
     for (uint32_t i = 0; i < f->copy_count; i++)
-        html_fact(s, i ? "" : "nccl", "%s, %s", nccl_version_text(f->copies[i].version, a), f->copies[i].path);
+        html_fact(s, i ? "" : "nccl", "%s, %s", nccl_version_text(f->copies[i].version, a),
+                  f->copies[i].path);
     for (uint32_t i = 0; i < f->gpu_kinds; i++)
-        html_fact(s, i ? "" : "gpus", "%u x %s, sm %u.%u%s", f->gpus[i].count, f->gpus[i].name, f->gpus[i].sm / 10,
-                  f->gpus[i].sm % 10, f->rank_count > f->gpu_count ? "; several ranks share one" : "");
+        html_fact(s, i ? "" : "gpus", "%u x %s, sm %u.%u%s", f->gpus[i].count, f->gpus[i].name,
+                  f->gpus[i].sm / 10, f->gpus[i].sm % 10,
+                  f->rank_count > f->gpu_count ? "; several ranks share one" : "");
     html_fact(s, "profile", "%s", r->profile && r->profile[0] ? r->profile : "none");
     if (r->floor_ns)
-        html_fact(s, "measuring", "%s; each time includes a floor of %s (an empty pair, median)", stamp_text(r->stamp),
-                  unit_ns(r->floor_ns, a));
+        html_fact(s, "measuring", "%s; each time includes a floor of %s (an empty pair, median)",
+                  stamp_text(r->stamp), unit_ns(r->floor_ns, a));
     else
         html_fact(s, "measuring", "%s", stamp_text(r->stamp));
     if (!r->whole)
@@ -61,7 +65,8 @@ static void write_tiles(struct sink *s, const struct findings *f)
         const struct run_pass *p = &r->passes[0];
         snprintf(label, sizeof(label), "pass p50: %s", pass_label(p, name, sizeof(name)));
         tile(s, unit_ns(hist_quantile(&p->pass_ns, 0.5), a), label);
-        tile(s, unit_percent(p->pass_ns.sum ? (double)p->comm_ns.sum / (double)p->pass_ns.sum : 0, a),
+        tile(s,
+             unit_percent(p->pass_ns.sum ? (double)p->comm_ns.sum / (double)p->pass_ns.sum : 0, a),
              "of it communication");
     }
     sink_text(s, "</div>\n");
@@ -94,7 +99,8 @@ static int write_passes(struct sink *s, const struct findings *f)
     if (!r->pass_count)
         return 0;
     html_section(s, "Forward passes", "Replays of captured graphs, first call to last.");
-    sink_text(s, "<div class=\"wide\"><table><tr><th class=\"l\">calls of one pass</th><th>passes</th><th>pass p50</th>"
+    sink_text(s, "<div class=\"wide\"><table><tr><th class=\"l\">calls of one "
+                 "pass</th><th>passes</th><th>pass p50</th>"
                  "<th>p99</th><th>start to start</th><th>communication</th><th>share</th></tr>\n");
     for (uint32_t i = 0; i < r->pass_count && i < ROWS_MOST; i++) {
         const struct run_pass *p = &r->passes[i];
@@ -116,7 +122,8 @@ static int write_passes(struct sink *s, const struct findings *f)
     }
     if (t->passes > 1) {
         sink_text(s, "<h3>Over the run</h3><p class=\"note\">");
-        html_textf(s, "Line: median; band: 10th to 99th percentile; %s passes on record.", unit_count(t->passes, a));
+        html_textf(s, "Line: median; band: 10th to 99th percentile; %s passes on record.",
+                   unit_count(t->passes, a));
         sink_text(s, "</p>");
         plot_timeline(s, t->bins, TIMELINE_BINS, t->span_ns);
     }
@@ -146,7 +153,10 @@ static void write_row(struct sink *s, const struct run *r, const struct run_row 
     html_td(s, "%s", row->timed ? unit_ns(h->sum, a) : "-");
     html_td(s, "%s", unit_gbps(row_bus_gbps(r, row, hist_quantile(h, 0.5)), a));
     html_td_left(s, "%s", choice_label(row, choice, sizeof(choice)));
-    html_td(s, "%s", row->wait.busy_ns ? unit_percent((double)row->wait.wait_ns / (double)row->wait.busy_ns, a) : "-");
+    html_td(s, "%s",
+            row->wait.busy_ns
+                ? unit_percent((double)row->wait.wait_ns / (double)row->wait.busy_ns, a)
+                : "-");
     sink_text(s, "</tr>\n");
 }
 
@@ -168,7 +178,8 @@ static void write_plots(struct sink *s, const struct run_row **rows, uint32_t co
     struct log_range range = range_of(rows, count);
     char bytes[UNIT_SIZE], n[UNIT_SIZE];
 
-    sink_text(s, "<h3>Distributions</h3><p class=\"note\">Both axes logarithmic, one time axis for all.</p><div class=\"plots\">\n");
+    sink_text(s, "<h3>Distributions</h3><p class=\"note\">Both axes logarithmic, one time axis for "
+                 "all.</p><div class=\"plots\">\n");
     for (uint32_t i = 0; i < count && i < PLOTS_MOST; i++) {
         const struct hist *h = &rows[i]->ns;
         if (!rows[i]->timed)
@@ -198,10 +209,11 @@ static void write_ranks(struct sink *s, const struct findings *f, uint32_t comm)
         sink_text(s, "</p>");
         return;
     }
-    html_textf(s, "Mean of %s newest calls; the ranks' clocks agree to within %s.", unit_count(a->calls, n),
-               unit_ns(a->clock_error_ns, error));
-    sink_text(s, "<span class=\"key\" style=\"background:var(--b)\"></span>waiting for the last rank"
-                 "<span class=\"key\" style=\"background:var(--a)\"></span>transfer</p>");
+    html_textf(s, "Mean of %s newest calls; the ranks' clocks agree to within %s.",
+               unit_count(a->calls, n), unit_ns(a->clock_error_ns, error));
+    sink_text(s,
+              "<span class=\"key\" style=\"background:var(--b)\"></span>waiting for the last rank"
+              "<span class=\"key\" style=\"background:var(--a)\"></span>transfer</p>");
     ranks = calloc(c->member_count, sizeof(*ranks));
     for (uint32_t i = 0; ranks && i < c->member_count; i++)
         ranks[i] = (struct plot_rank){c->members[i].rank, a->ranks[i].wait_ns / a->calls,
@@ -211,7 +223,8 @@ static void write_ranks(struct sink *s, const struct findings *f, uint32_t comm)
     free(ranks);
 }
 
-static int write_comm(struct sink *s, const struct findings *f, uint32_t comm, const struct report_options *o)
+static int write_comm(struct sink *s, const struct findings *f, uint32_t comm,
+                      const struct report_options *o)
 {
     const struct run *r = f->run;
     uint32_t count;
@@ -221,12 +234,15 @@ static int write_comm(struct sink *s, const struct findings *f, uint32_t comm, c
     if (!rows)
         return -1;
     if (count) {
-        snprintf(title, sizeof(title), "Communicator %s (%d ranks)", comm_label(r, comm, label, sizeof(label)) + 5,
-                 r->comms[comm].ranks);
+        snprintf(title, sizeof(title), "Communicator %s (%d ranks)",
+                 comm_label(r, comm, label, sizeof(label)) + 5, r->comms[comm].ranks);
         html_section(s, title, r->comms[comm].timed ? NULL : "Counted, not timed.");
-        sink_text(s, "<div class=\"wide\"><table><tr><th class=\"l\">operation</th><th>size</th><th class=\"l\">how</th>"
-                     "<th>calls</th><th>timed</th><th>lost</th><th>p50</th><th>p90</th><th>p99</th><th>max</th>"
-                     "<th>total</th><th>bus GB/s</th><th class=\"l\">algo proto ch</th><th>waits</th></tr>\n");
+        sink_text(s, "<div class=\"wide\"><table><tr><th "
+                     "class=\"l\">operation</th><th>size</th><th class=\"l\">how</th>"
+                     "<th>calls</th><th>timed</th><th>lost</th><th>p50</th><th>p90</th><th>p99</"
+                     "th><th>max</th>"
+                     "<th>total</th><th>bus GB/s</th><th class=\"l\">algo proto "
+                     "ch</th><th>waits</th></tr>\n");
         for (uint32_t i = 0; i < count && i < ROWS_MOST; i++)
             write_row(s, r, rows[i]);
         sink_text(s, "</table></div>\n");
@@ -247,12 +263,14 @@ static void write_settings(struct sink *s, const struct findings *f)
     if (!f->settings.count)
         return;
     html_section(s, "Settings", NULL);
-    sink_text(s, "<div class=\"wide\"><table><tr><th class=\"l\">variable</th><th class=\"l\">in force</th><th class=\"l\">from</th>"
+    sink_text(s, "<div class=\"wide\"><table><tr><th class=\"l\">variable</th><th class=\"l\">in "
+                 "force</th><th class=\"l\">from</th>"
                  "<th class=\"l\">NCCL asked for it</th></tr>\n");
     for (size_t i = 0; i < f->settings.count; i++) {
         const struct setting *item = &f->settings.items[i];
         for (uint32_t p = 0; p < f->run->process_count; p++) {
-            const struct setting_value *v = item->differs ? &item->by_process[p] : setting_usual(item, f->run);
+            const struct setting_value *v =
+                item->differs ? &item->by_process[p] : setting_usual(item, f->run);
             if (!v || (!item->differs && p))
                 break;
             sink_text(s, "<tr>");
@@ -261,8 +279,12 @@ static void write_settings(struct sink *s, const struct findings *f)
             sink_text(s, "<td class=\"v\">");
             html_text(s, v->value ? v->value : "(not set)");
             sink_text(s, "</td>");
-            html_td_left(s, "%s%s", v->value ? origin_name(v->origin) : "", v->lost ? ", the profile asked otherwise" : "");
-            html_td_left(s, "%s", item->read == SETTING_READ ? "yes" : item->read == SETTING_NOT_READ ? "no" : "not known");
+            html_td_left(s, "%s%s", v->value ? origin_name(v->origin) : "",
+                         v->lost ? ", the profile asked otherwise" : "");
+            html_td_left(s, "%s",
+                         item->read == SETTING_READ       ? "yes"
+                         : item->read == SETTING_NOT_READ ? "no"
+                                                          : "not known");
             sink_text(s, "</tr>\n");
         }
     }

@@ -8,9 +8,9 @@
 #include "shim/show/report.h"
 #include "shim/show/table.h"
 
-#define ROWS_SHOWN 12      /* of one communicator, without --all */
+#define ROWS_SHOWN 12 /* of one communicator, without --all */
 #define PASSES_SHOWN 8
-#define LABEL_COLUMNS 10   /* of the header: "measuring " */
+#define LABEL_COLUMNS 10 /* of the header: "measuring " */
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
@@ -35,7 +35,8 @@ static void print_run_line(const struct findings *f, const struct term *t)
         snprintf(ending, sizeof(ending), ", ended by signal %d", r->signal);
     else if (r->exit_code > 0)
         snprintf(ending, sizeof(ending), ", exit code %d", r->exit_code);
-    snprintf(text, sizeof(text), "%s, %s, %s%s", r->live ? r->path : r->name, span, run_state(r), ending);
+    snprintf(text, sizeof(text), "%s, %s, %s%s", r->live ? r->path : r->name, span, run_state(r),
+             ending);
     line(t, "run", text);
 }
 
@@ -46,8 +47,9 @@ static void print_server_line(const struct findings *f, const struct term *t)
 
     if (f->host_count > 1)
         snprintf(hosts, sizeof(hosts), " on %u hosts", f->host_count);
-    snprintf(text, sizeof(text), "%s (%u process%s%s)", r->command ? r->command : "command not on record",
-             r->process_count, r->process_count == 1 ? "" : "es", hosts);
+    snprintf(text, sizeof(text), "%s (%u process%s%s)",
+             r->command ? r->command : "command not on record", r->process_count,
+             r->process_count == 1 ? "" : "es", hosts);
     line(t, "server", text);
 }
 
@@ -61,10 +63,12 @@ static void print_nccl_lines(const struct findings *f, const struct term *t)
         const struct nccl_copy *c = &f->copies[i];
         char where[64] = "";
         if (f->copy_count > 1)
-            snprintf(where, sizeof(where), ", in %u process%s", c->processes, c->processes == 1 ? "" : "es");
+            snprintf(where, sizeof(where), ", in %u process%s", c->processes,
+                     c->processes == 1 ? "" : "es");
         else if (f->most_copies == 1)
             snprintf(where, sizeof(where), ", one copy");
-        snprintf(text, sizeof(text), "%s, %s%s", nccl_version_text(c->version, version), c->path, where);
+        snprintf(text, sizeof(text), "%s, %s%s", nccl_version_text(c->version, version), c->path,
+                 where);
         line(t, i ? "" : "nccl", text);
     }
 }
@@ -77,8 +81,8 @@ static void print_gpu_line(const struct findings *f, const struct term *t)
     for (uint32_t i = 0; i < f->gpu_kinds && at < sizeof(text); i++) {
         const struct gpu_kind *g = &f->gpus[i];
         snprintf(sm, sizeof(sm), ", sm %u.%u", g->sm / 10, g->sm % 10);
-        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u x %s%s", i ? "; " : "", g->count, g->name,
-                               g->sm ? sm : "");
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u x %s%s", i ? "; " : "", g->count,
+                               g->name, g->sm ? sm : "");
     }
     if (f->gpu_count && f->rank_count > f->gpu_count && at < sizeof(text))
         snprintf(text + at, sizeof(text) - at, "; %u ranks share %s", f->rank_count,
@@ -90,7 +94,8 @@ static void print_profile_line(const struct findings *f, const struct term *t)
 {
     const struct run *r = f->run;
     char text[4000];
-    size_t at = (size_t)snprintf(text, sizeof(text), "%s", r->profile && r->profile[0] ? r->profile : "none");
+    size_t at = (size_t)snprintf(text, sizeof(text), "%s",
+                                 r->profile && r->profile[0] ? r->profile : "none");
     unsigned ours = 0, users = 0;
 
     for (size_t i = 0; i < f->settings.count && at < sizeof(text); i++) {
@@ -116,19 +121,22 @@ static void print_log_lines(const struct findings *f, const struct term *t)
     char text[600], a[UNIT_SIZE], b[UNIT_SIZE], c[UNIT_SIZE], d[UNIT_SIZE];
     size_t at;
 
-    at = (size_t)snprintf(text, sizeof(text), "%s calls, %s timed, %s lost", unit_count(r->issued, a),
-                          unit_count(r->timed, b), unit_count(r->lost, c));
+    at =
+        (size_t)snprintf(text, sizeof(text), "%s calls, %s timed, %s lost",
+                         unit_count(r->issued, a), unit_count(r->timed, b), unit_count(r->lost, c));
     if (r->groups_timed)
         at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s groups timed as a whole",
                                unit_count(r->groups_timed, c));
     if (r->torn)
         at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s torn", unit_count(r->torn, c));
     if (r->unfinished)
-        at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s not finished", unit_count(r->unfinished, c));
+        at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s not finished",
+                               unit_count(r->unfinished, c));
     at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s not intercepted",
                            unit_count(r->missed_calls, d));
     if (!r->whole)
-        snprintf(text + at, sizeof(text) - at, "; the newest records only, older ones were overwritten");
+        snprintf(text + at, sizeof(text) - at,
+                 "; the newest records only, older ones were overwritten");
     line(t, "log", text);
     if (r->stamp == NCCLSHIM_STAMP_NONE)
         snprintf(text, sizeof(text), "%s", stamp_text(r->stamp));
@@ -179,7 +187,8 @@ static void print_passes(const struct findings *f, const struct term *t, bool al
         table_cell(&table, "%s", p->graphs > 1 ? unit_count(p->graphs, a) : "");
         table_cell(&table, "%s", unit_ns(hist_quantile(&p->pass_ns, 0.5), a));
         table_cell(&table, "%s", unit_ns(hist_quantile(&p->pass_ns, 0.99), a));
-        table_cell(&table, "%s", p->period_ns.count ? unit_ns(hist_quantile(&p->period_ns, 0.5), a) : "");
+        table_cell(&table, "%s",
+                   p->period_ns.count ? unit_ns(hist_quantile(&p->period_ns, 0.5), a) : "");
         table_cell(&table, "%s", unit_ns(hist_quantile(&p->comm_ns, 0.5), a));
         table_cell(&table, "%s", unit_percent((double)p->comm_ns.sum / (double)p->pass_ns.sum, a));
     }
@@ -227,7 +236,8 @@ static void row_cells(struct table *table, const struct run *r, const struct run
 
     table_cell(table, "%s%s", row->part ? ". " : "", op_name(row->op));
     table_cell(table, "%s", unit_bytes(row->bytes, a));
-    table_cell(table, "%s%s", row->captured ? "captured" : "eager", row->part ? ", in a group" : "");
+    table_cell(table, "%s%s", row->captured ? "captured" : "eager",
+               row->part ? ", in a group" : "");
     table_cell(table, "%s", unit_count(row->issued, a));
     table_cell(table, "%s", row->timed != row->issued ? unit_count(row->timed, a) : "");
     table_cell(table, "%s", row->lost ? unit_count(row->lost, a) : "");
@@ -300,8 +310,8 @@ static void print_hints(const struct findings *f, const struct term *t)
     print_title(t, "worth a look", "");
     for (unsigned i = 0; i < f->hint_count; i++) {
         const struct hint *h = &f->hints[i];
-        fprintf(t->out, "  %s%s%s ", h->serious ? term_on(t, COLOUR_RED) : "", h->serious ? "!" : "-",
-                h->serious ? term_off(t) : "");
+        fprintf(t->out, "  %s%s%s ", h->serious ? term_on(t, COLOUR_RED) : "",
+                h->serious ? "!" : "-", h->serious ? term_off(t) : "");
         print_wrapped(t, h->text, 4);
     }
 }

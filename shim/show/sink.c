@@ -56,7 +56,8 @@ void sink_u64(struct sink *s, uint64_t n)
 
 void sink_us(struct sink *s, uint64_t ns)
 {
-    char part[4] = {'.', (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10), (char)('0' + ns % 10)};
+    char part[4] = {'.', (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10),
+                    (char)('0' + ns % 10)};
 
     sink_u64(s, ns / 1000);
     sink_bytes(s, part, sizeof(part));

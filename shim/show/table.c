@@ -135,8 +135,8 @@ static void print_cell(const struct table *t, const struct term *term, unsigned 
         fprintf(term->out, "%*s", (int)(width - columns), "");
 }
 
-static void print_line(const struct table *t, const struct term *term, int indent, const size_t *width,
-                       size_t row, bool title)
+static void print_line(const struct table *t, const struct term *term, int indent,
+                       const size_t *width, size_t row, bool title)
 {
     unsigned last = 0;
     bool first = true;

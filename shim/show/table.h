@@ -21,7 +21,7 @@ struct table {
     char **cells; /* row by row */
     unsigned char *colours;
     size_t cell_count, cell_room;
-    bool broken;  /* memory ran out */
+    bool broken; /* memory ran out */
 };
 
 enum table_flags { TABLE_LEFT = 1, TABLE_FLEXIBLE = 2 };

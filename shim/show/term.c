@@ -34,8 +34,8 @@ struct term term_of(FILE *out)
 const char *term_on(const struct term *t, enum colour c)
 {
     static const char *const codes[] = {
-        [COLOUR_NONE] = "",          [COLOUR_BOLD] = "\033[1m",   [COLOUR_DIM] = "\033[2m",
-        [COLOUR_RED] = "\033[31m",   [COLOUR_GREEN] = "\033[32m", [COLOUR_YELLOW] = "\033[33m",
+        [COLOUR_NONE] = "",        [COLOUR_BOLD] = "\033[1m",   [COLOUR_DIM] = "\033[2m",
+        [COLOUR_RED] = "\033[31m", [COLOUR_GREEN] = "\033[32m", [COLOUR_YELLOW] = "\033[33m",
     };
 
     return t->colour ? codes[c] : "";
@@ -52,8 +52,11 @@ const char *term_off(const struct term *t)
 static size_t decode(const unsigned char *s, uint32_t *c)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = s[0] < 0x80 ? 1 : (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
-               : (s[0] & 0xf8) == 0xf0 ? 4 : 0;
+    size_t n = s[0] < 0x80             ? 1
+               : (s[0] & 0xe0) == 0xc0 ? 2
+               : (s[0] & 0xf0) == 0xe0 ? 3
+               : (s[0] & 0xf8) == 0xf0 ? 4
+                                       : 0;
 
     if (!n)
         return 0;
@@ -105,8 +108,9 @@ static size_t columns_of(uint32_t c)
 {
     if ((c >= 0x300 && c <= 0x36f) || (c >= 0xfe00 && c <= 0xfe0f))
         return 0;
-    if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) || (c >= 0xac00 && c <= 0xd7a3) ||
-        (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
+    if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
+        (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
+        (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
         (c >= 0x1f300 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3fffd))
         return 2;
     return 1;

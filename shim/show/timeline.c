@@ -53,8 +53,9 @@ static int fill(struct timeline *t, const struct passes *p)
     }
     for (unsigned i = 0; bins && i < TIMELINE_BINS; i++) {
         if (bins[i].count)
-            t->bins[i] = (struct plot_bin){hist_quantile(&bins[i], 0.1), hist_quantile(&bins[i], 0.5),
-                                           hist_quantile(&bins[i], 0.99)};
+            t->bins[i] =
+                (struct plot_bin){hist_quantile(&bins[i], 0.1), hist_quantile(&bins[i], 0.5),
+                                  hist_quantile(&bins[i], 0.99)};
         hist_free(&bins[i]);
     }
     free(bins);

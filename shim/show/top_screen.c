@@ -53,11 +53,13 @@ static int draw(const struct live *l, enum top_sort sort, bool paused)
         at = save ? save + 1 : NULL;
         if (y == 0)
             attron(A_BOLD);
-        mvaddnstr(y, 0, line, (int)text_fit(line, (size_t)width)); /* a longer one would run into the next */
+        mvaddnstr(y, 0, line,
+                  (int)text_fit(line, (size_t)width)); /* a longer one would run into the next */
         attroff(A_BOLD);
     }
     attron(A_DIM);
-    mvprintw(height - 1, 0, "%s", paused ? "paused: p goes on, q leaves" : "q leaves   s sorts otherwise   p pauses");
+    mvprintw(height - 1, 0, "%s",
+             paused ? "paused: p goes on, q leaves" : "q leaves   s sorts otherwise   p pauses");
     attroff(A_DIM);
     refresh();
     free(text);
@@ -73,7 +75,8 @@ static long long ms_now(void)
 }
 
 /* Keys until it is time for the next look. Returns false when the user leaves. */
-static bool wait_and_listen(const struct live *l, int interval_ms, enum top_sort *sort, bool *paused)
+static bool wait_and_listen(const struct live *l, int interval_ms, enum top_sort *sort,
+                            bool *paused)
 {
     long long until = ms_now() + interval_ms;
 
@@ -107,7 +110,8 @@ int top_screen(struct live *l, int interval_ms, unsigned frames, struct error *e
     setlocale(LC_CTYPE, "");
     screen = newterm(NULL, stdout, stdin);
     if (!screen)
-        return error_set(e, "", 0, "this terminal (TERM=%s) can't be drawn on; --batch prints plain text",
+        return error_set(e, "", 0,
+                         "this terminal (TERM=%s) can't be drawn on; --batch prints plain text",
                          getenv("TERM") ? getenv("TERM") : "");
     set_term(screen);
     catch_signals();

@@ -73,12 +73,13 @@ static void print_head(const struct live *l, enum top_sort sort, FILE *out)
         ranks += l->ranks[i].calls != 0;
     }
     strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
-    fprintf(out, "ncclshim top  %s  %u process%s, %llu rank%s at work, by %s, window %s\n", clock, l->process_count,
-            l->process_count == 1 ? "" : "es", (unsigned long long)ranks, ranks == 1 ? "" : "s", top_sort_names[sort],
-            unit_ns(l->window_ns, a));
+    fprintf(out, "ncclshim top  %s  %u process%s, %llu rank%s at work, by %s, window %s\n", clock,
+            l->process_count, l->process_count == 1 ? "" : "es", (unsigned long long)ranks,
+            ranks == 1 ? "" : "s", top_sort_names[sort], unit_ns(l->window_ns, a));
     fprintf(out, "%s calls/s, %s of each rank's time in calls, %s records lost\n\n",
             unit_count(seconds > 0 ? (uint64_t)((double)calls / seconds + 0.5) : 0, a),
-            unit_percent(ranks && l->window_ns ? (double)ns / (double)ranks / (double)l->window_ns : 0, b),
+            unit_percent(
+                ranks && l->window_ns ? (double)ns / (double)ranks / (double)l->window_ns : 0, b),
             unit_count(l->lost, c));
 }
 
@@ -96,18 +97,20 @@ static void row_cells(struct table *t, const struct live *l, const struct live_r
     table_cell(t, "%s", op_name(r->op));
     table_cell(t, "%s", unit_bytes(r->bytes, a));
     table_cell(t, "%s", r->captured ? "captured" : "eager");
-    table_cell(t, "%s", unit_count(seconds > 0 ? (uint64_t)((double)h->count / seconds + 0.5) : 0, a));
+    table_cell(t, "%s",
+               unit_count(seconds > 0 ? (uint64_t)((double)h->count / seconds + 0.5) : 0, a));
     table_cell(t, "%s", unit_ns(hist_quantile(h, 0.5), a));
     table_cell(t, "%s", unit_ns(hist_quantile(h, 0.99), a));
     table_cell(t, "%s", unit_ns(h->max, a));
     if (r->algo == NCCLSHIM_NO_CHOICE)
         table_cell(t, "-");
     else
-        table_cell(t, "%s %s %s", algo_name(r->algo), r->proto == NCCLSHIM_NO_CHOICE ? "-" : proto_name(r->proto),
-                   channels);
+        table_cell(t, "%s %s %s", algo_name(r->algo),
+                   r->proto == NCCLSHIM_NO_CHOICE ? "-" : proto_name(r->proto), channels);
 }
 
-static int print_rows(const struct live *l, enum top_sort sort, const struct term *term, uint32_t most)
+static int print_rows(const struct live *l, enum top_sort sort, const struct term *term,
+                      uint32_t most)
 {
     uint32_t count;
     struct keyed *rows = sorted_rows(l, sort, &count);
@@ -148,10 +151,12 @@ static const struct live_rank *busiest(const struct live *l)
     return best;
 }
 
-static const struct live_rank *rank_of(const struct live *l, const struct live_rank *like, int32_t rank)
+static const struct live_rank *rank_of(const struct live *l, const struct live_rank *like,
+                                       int32_t rank)
 {
     for (uint32_t i = 0; i < l->rank_count; i++)
-        if (l->ranks[i].rank == rank && l->ranks[i].ranks == like->ranks && !strcmp(l->ranks[i].comm, like->comm))
+        if (l->ranks[i].rank == rank && l->ranks[i].ranks == like->ranks &&
+            !strcmp(l->ranks[i].comm, like->comm))
             return &l->ranks[i];
     return NULL;
 }
@@ -177,7 +182,8 @@ static void print_ranks(const struct live *l, const struct term *term, uint32_t 
         if (r && r->calls && r->ns / r->calls > longest)
             longest = r->ns / r->calls;
     }
-    fprintf(term->out, "\nmean time in a call of comm %s; the rank that others wait for has the shortest\n",
+    fprintf(term->out,
+            "\nmean time in a call of comm %s; the rank that others wait for has the shortest\n",
             safe_text(b->comm, comm, sizeof(comm)));
     for (int32_t i = 0; i < b->ranks && (uint32_t)i + 2 < most; i++) {
         const struct live_rank *r = rank_of(l, b, i);

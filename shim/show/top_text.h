@@ -10,7 +10,8 @@
 enum top_sort { TOP_BY_TIME, TOP_BY_CALLS, TOP_BY_P50, TOP_BY_P99, TOP_BY_SIZE, TOP_SORTS };
 extern const char *const top_sort_names[];
 
-/* width columns, at most height lines (0 = no limit), no escape sequences. 0, or -1 = memory is out. */
+/* width columns, at most height lines (0 = no limit), no escape sequences. 0, or -1 = memory is
+ * out. */
 int top_frame(const struct live *l, enum top_sort sort, int width, int height, FILE *out);
 
 #endif

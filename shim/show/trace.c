@@ -17,7 +17,8 @@ uint64_t trace_track(uint32_t ring, uint32_t comm)
     return ring * TRACKS_PER_RING + (comm == TRACE_PASSES ? 1 : 2 + comm);
 }
 
-/* ---- the window: a heap, earliest first, the longer one first when both start together -------- */
+/* ---- the window: a heap, earliest first, the longer one first when both start together --------
+ */
 
 static bool before(const struct trace_event *a, const struct trace_event *b)
 {
@@ -76,13 +77,16 @@ static char *site_text_of(const struct run *r, uint32_t process, uint32_t site)
 
     if (call_facts_of(r, process, site, &f)) {
         const struct ncclshim_site *s = f.site;
-        n = snprintf(buf, sizeof(buf),
-                     ",\"name\":\"%s %s\",\"cat\":\"%s\",\"args\":{\"comm\":%s,\"rank\":%d,\"bytes\":%llu,\"type\":\"%s\","
-                     "\"algorithm\":\"%s\",\"protocol\":\"%s\",\"channels\":%u,\"capture\":%u,\"index\":%u,\"run\":",
-                     op_name(s->op), unit_bytes(s->bytes, bytes),
-                     s->flags & NCCLSHIM_SITE_CAPTURED ? "captured" : "eager", json_quoted(f.comm_name, comm, sizeof(comm)),
-                     f.rank, (unsigned long long)s->bytes, dtype_name(s->dtype), site_algo(s), site_proto(s), s->channels,
-                     s->capture, s->index);
+        n = snprintf(
+            buf, sizeof(buf),
+            ",\"name\":\"%s "
+            "%s\",\"cat\":\"%s\",\"args\":{\"comm\":%s,\"rank\":%d,\"bytes\":%llu,\"type\":\"%s\","
+            "\"algorithm\":\"%s\",\"protocol\":\"%s\",\"channels\":%u,\"capture\":%u,\"index\":%u,"
+            "\"run\":",
+            op_name(s->op), unit_bytes(s->bytes, bytes),
+            s->flags & NCCLSHIM_SITE_CAPTURED ? "captured" : "eager",
+            json_quoted(f.comm_name, comm, sizeof(comm)), f.rank, (unsigned long long)s->bytes,
+            dtype_name(s->dtype), site_algo(s), site_proto(s), s->channels, s->capture, s->index);
     }
     return n > 0 && (size_t)n < sizeof(buf) ? strdup(buf) : NULL;
 }
@@ -226,8 +230,9 @@ static int follow_replay(struct trace *t, uint32_t process, const struct trace_e
         end_replay(t, process, s->ring, replay) < 0)
         return -1;
     if (!replay->open)
-        *replay = (struct trace_replay){true, capture, call->run, 0, calls_of_capture(s->p, s->ring, capture),
-                                        call->start_ns, call->start_ns};
+        *replay = (struct trace_replay){
+            true,           capture,       call->run, 0, calls_of_capture(s->p, s->ring, capture),
+            call->start_ns, call->start_ns};
     replay->seen++;
     if (call->start_ns < replay->start_ns)
         replay->start_ns = call->start_ns;
@@ -294,7 +299,8 @@ static int end_replays(struct trace *t)
     for (uint32_t i = 0; i < t->r->process_count; i++)
         for (uint32_t k = 0; k < t->sources[i].p->log->ring_count; k++)
             if (t->sources[i].replays[k].open &&
-                end_replay(t, i, t->sources[i].p->log->rings[k].number, &t->sources[i].replays[k]) < 0)
+                end_replay(t, i, t->sources[i].p->log->rings[k].number, &t->sources[i].replays[k]) <
+                    0)
                 return -1;
     return 0;
 }

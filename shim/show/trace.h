@@ -8,7 +8,8 @@
 
 #define TRACE_WINDOW 65536u /* events held back to put them in order */
 #define TRACE_PASS UINT32_MAX
-#define TRACE_OVERLAP 500000ull /* added to a track for calls that lie over the one before (two streams) */
+#define TRACE_OVERLAP \
+    500000ull /* added to a track for calls that lie over the one before (two streams) */
 #define TRACE_PASSES UINT32_MAX /* trace_track of a ring's passes */
 
 struct trace_event {
@@ -36,8 +37,8 @@ struct trace_source {
     long count, at;
     uint32_t ring;
     const struct run_gpu *gpu;
-    char **site_text; /* by site: name, category and arguments up to the run's number */
-    uint64_t *busy_until; /* by communicator: end of the last call on its track */
+    char **site_text;             /* by site: name, category and arguments up to the run's number */
+    uint64_t *busy_until;         /* by communicator: end of the last call on its track */
     struct trace_replay *replays; /* by place of the ring */
 };
 

@@ -86,7 +86,11 @@ const char *unit_percent(double share, char *buf)
     else if (size != 0 && size < 0.01)
         snprintf(buf, UNIT_SIZE, "<0.01 %%");
     else
-        snprintf(buf, UNIT_SIZE, "%.*f %%", size == 0 || size >= 9.95 ? 0 : size < 0.995 ? 2 : 1, v);
+        snprintf(buf, UNIT_SIZE, "%.*f %%",
+                 size == 0 || size >= 9.95 ? 0
+                 : size < 0.995            ? 2
+                                           : 1,
+                 v);
     return buf;
 }
 

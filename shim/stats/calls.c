@@ -7,7 +7,8 @@
 
 bool op_synchronises(unsigned op)
 {
-    return op == OP_ALL_REDUCE || op == OP_ALL_GATHER || op == OP_REDUCE_SCATTER || op == OP_ALL_TO_ALL;
+    return op == OP_ALL_REDUCE || op == OP_ALL_GATHER || op == OP_REDUCE_SCATTER ||
+           op == OP_ALL_TO_ALL;
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -73,7 +74,8 @@ uint64_t *call_keys(const struct run_process *p)
         bool same_comm = before && before->comm == now->comm;
         if (!same_comm)
             capture_number = 0;
-        if (same_comm && before->capture == now->capture && (now->capture || before->kind == now->kind)) {
+        if (same_comm && before->capture == now->capture &&
+            (now->capture || before->kind == now->kind)) {
             place++;
         } else {
             place = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Naming calls so that the same collective has the same name on every rank: the n-th run of the m-th
- * call of the k-th capture of a communicator, or the n-th run of an eager call site.
+ * Naming calls so that the same collective has the same name on every rank: the n-th run of the
+ * m-th call of the k-th capture of a communicator, or the n-th run of an eager call site.
  */
 #ifndef NCCLSHIM_STATS_CALLS_H
 #define NCCLSHIM_STATS_CALLS_H

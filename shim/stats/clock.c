@@ -19,14 +19,14 @@ static bool better_first(const struct clock_point *new, const struct clock_point
 {
     if (new->gpu_ns + NEAR_NS < old->gpu_ns)
         return true;
-    return new->gpu_ns < old->gpu_ns + NEAR_NS && new->error_ns < old->error_ns;
+    return new->gpu_ns < old->gpu_ns + NEAR_NS &&new->error_ns < old->error_ns;
 }
 
 static bool better_last(const struct clock_point *new, const struct clock_point *old)
 {
     if (new->gpu_ns > old->gpu_ns + NEAR_NS)
         return true;
-    return new->gpu_ns + NEAR_NS > old->gpu_ns && new->error_ns < old->error_ns;
+    return new->gpu_ns + NEAR_NS > old->gpu_ns &&new->error_ns < old->error_ns;
 }
 
 void clock_add(struct clock *c, const struct ncclshim_anchor *a)

@@ -46,7 +46,8 @@ static void add_test(struct family *f, struct compare_test *t, const struct esti
 static int judge(struct compare *c, bool median)
 {
     size_t most = c->row_count * c->side_count + 1;
-    struct family f = {malloc(most * sizeof(*f.p)), malloc(most * sizeof(*f.tests)), malloc(most), 0};
+    struct family f = {malloc(most * sizeof(*f.p)), malloc(most * sizeof(*f.tests)), malloc(most),
+                       0};
     int rc = f.p && f.tests && f.accepted ? 0 : -1;
 
     for (size_t i = 0; i < c->row_count && rc == 0; i++)
@@ -207,8 +208,11 @@ bool compare_slower_by(const struct compare *c, size_t side, double share)
 const char *verdict_name(enum verdict v)
 {
     static const char *const names[] = {
-        [VERDICT_NONE] = "no difference shown", [VERDICT_FASTER] = "faster", [VERDICT_SLOWER] = "slower",
-        [VERDICT_MIXED] = "mixed",              [VERDICT_UNKNOWN] = "too few calls",
+        [VERDICT_NONE] = "no difference shown",
+        [VERDICT_FASTER] = "faster",
+        [VERDICT_SLOWER] = "slower",
+        [VERDICT_MIXED] = "mixed",
+        [VERDICT_UNKNOWN] = "too few calls",
     };
 
     return names[v];

@@ -11,14 +11,14 @@
 #include "shim/stats/run.h"
 
 /*
- * A change of up to this is never called a difference when a side is one run: two starts of one server
- * with the same settings were seen to differ by 1 to 3 % (docs/compare.md). With several runs a side
- * their own spread takes its place.
+ * A change of up to this is never called a difference when a side is one run: two starts of one
+ * server with the same settings were seen to differ by 1 to 3 % (docs/compare.md). With several
+ * runs a side their own spread takes its place.
  */
 #define COMPARE_MARGIN 0.0075
 /*
- * The chance of any false verdict in one comparison is at most the sum of these. Medians get most of
- * it: they are what one asks for, and p99s are rarely known well enough anyway.
+ * The chance of any false verdict in one comparison is at most the sum of these. Medians get most
+ * of it: they are what one asks for, and p99s are rarely known well enough anyway.
  */
 #define COMPARE_ALPHA_MEDIAN 0.04
 #define COMPARE_ALPHA_P99 0.01
@@ -55,8 +55,8 @@ struct compare_row {
     uint8_t op, dtype;
     bool captured;
     uint64_t bytes;
-    double share; /* of the first side's communication time */
-    struct compare_value *values;  /* by side */
+    double share;                      /* of the first side's communication time */
+    struct compare_value *values;      /* by side */
     struct compare_test *median, *p99; /* by side; the first is not used */
 };
 
@@ -71,7 +71,7 @@ struct compare_whole {
 struct compare {
     const struct compare_side *sides; /* not owned */
     size_t side_count;
-    double margin;        /* as given to compare_make */
+    double margin;            /* as given to compare_make */
     struct compare_row *rows; /* largest share first */
     size_t row_count, row_room;
     struct compare_whole *whole; /* by side; the first is not used */

@@ -10,10 +10,11 @@
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool same_kind(const struct compare_row *c, const struct run_comm *comm, const struct run_row *r)
+static bool same_kind(const struct compare_row *c, const struct run_comm *comm,
+                      const struct run_row *r)
 {
-    return c->op == r->op && c->bytes == r->bytes && c->dtype == r->dtype && c->captured == r->captured &&
-           c->ranks == comm->ranks && !strcmp(c->comm, comm->name);
+    return c->op == r->op && c->bytes == r->bytes && c->dtype == r->dtype &&
+           c->captured == r->captured && c->ranks == comm->ranks && !strcmp(c->comm, comm->name);
 }
 
 static int new_values(struct compare *c, struct compare_row *row)
@@ -33,7 +34,8 @@ static int new_values(struct compare *c, struct compare_row *row)
     return row->values && row->median && row->p99 ? 0 : -1;
 }
 
-static struct compare_row *row_for(struct compare *c, const struct run_comm *comm, const struct run_row *r)
+static struct compare_row *row_for(struct compare *c, const struct run_comm *comm,
+                                   const struct run_row *r)
 {
     struct compare_row *row;
 
@@ -62,7 +64,8 @@ static struct compare_row *row_for(struct compare *c, const struct run_comm *com
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-/* What a run has for one row of the comparison; several of its rows where NCCL chose differently. */
+/* What a run has for one row of the comparison; several of its rows where NCCL chose differently.
+ */
 struct gathered {
     struct hist ns;
     struct sample *samples;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FINEST 32          /* blocks of the shortest length; halved once for the longer ones */
+#define FINEST 32 /* blocks of the shortest length; halved once for the longer ones */
 #define COARSEST 16
 #define LEAST_CALLS 64
 #define LEAST_BEYOND 16.0  /* calls on the thinner side of the quantile */
@@ -87,7 +87,8 @@ static struct spread spread_of(double *mean)
             rho = rho > 0.9 ? 0.9 : rho;
             if (rho > RHO_BELIEVED) {
                 double pieces = n * (1 - rho) / (1 + rho);
-                widest(&s, error_of(mean, n) * sqrt((1 + rho) / (1 - rho)), pieces > 4 ? pieces - 1 : 3);
+                widest(&s, error_of(mean, n) * sqrt((1 + rho) / (1 - rho)),
+                       pieces > 4 ? pieces - 1 : 3);
             }
         }
         if (n == COARSEST)
@@ -120,7 +121,8 @@ static void shares_above(const uint64_t *in_time, size_t n, double value, double
  * Where a drift is larger than the noise, whole blocks lie above or below the quantile, and their
  * shares say nothing any more about how far. Then the blocks' own quantiles are what varies.
  */
-static struct estimate from_block_quantiles(const uint64_t *in_time, size_t n, double q, double log_value)
+static struct estimate from_block_quantiles(const uint64_t *in_time, size_t n, double q,
+                                            double log_value)
 {
     struct estimate e = {.n = n};
     double mean[FINEST];
@@ -146,7 +148,8 @@ static struct estimate from_block_quantiles(const uint64_t *in_time, size_t n, d
     return e;
 }
 
-struct estimate estimate_quantile(const uint64_t *in_time, const uint64_t *sorted, size_t n, double q)
+struct estimate estimate_quantile(const uint64_t *in_time, const uint64_t *sorted, size_t n,
+                                  double q)
 {
     struct estimate e = {.n = n};
     double mean[FINEST], value, least, t, low, high;
@@ -190,7 +193,9 @@ double hist_quantile_fine(const struct hist *h, double q)
                 double value;
                 hist_bucket_range(o, b, &low, &high);
                 value = (double)low + (double)(high - low) * (want - seen) / here;
-                return value < (double)h->min ? (double)h->min : value > (double)h->max ? (double)h->max : value;
+                return value < (double)h->min   ? (double)h->min
+                       : value > (double)h->max ? (double)h->max
+                                                : value;
             }
             seen += here;
         }
@@ -203,7 +208,8 @@ struct estimate estimate_from_hist(const struct hist *h, double q)
     struct estimate e = {.n = h->count, .df = 7};
     double error, t = student_quantile(CONFIDENCE, e.df), value;
 
-    if (h->count < LEAST_CALLS * BLIND_DISPERSION || (double)h->count * (1 - q) < LEAST_BEYOND * BLIND_DISPERSION)
+    if (h->count < LEAST_CALLS * BLIND_DISPERSION ||
+        (double)h->count * (1 - q) < LEAST_BEYOND * BLIND_DISPERSION)
         return e;
     error = sqrt(BLIND_DISPERSION * q * (1 - q) / (double)h->count);
     value = hist_quantile_fine(h, q);
@@ -211,7 +217,8 @@ struct estimate estimate_from_hist(const struct hist *h, double q)
         return e;
     e.known = true;
     e.log_ns = log(value);
-    e.se = (log(hist_quantile_fine(h, q + t * error)) - log(hist_quantile_fine(h, q - t * error))) / (2 * t);
+    e.se = (log(hist_quantile_fine(h, q + t * error)) - log(hist_quantile_fine(h, q - t * error))) /
+           (2 * t);
     return e;
 }
 

@@ -110,7 +110,8 @@ static bool known(struct live *l, const char *path, uint64_t ino)
     return false;
 }
 
-/* from_start: not at the first look, whose logs are old; a server that starts later is seen whole. */
+/* from_start: not at the first look, whose logs are old; a server that starts later is seen whole.
+ */
 static int find_logs(struct live *l, bool from_start)
 {
     DIR *d = opendir(l->folder);
@@ -160,8 +161,11 @@ static void comm_name(const struct log_file *f, uint32_t comm, char *buf, size_t
 
 static uint32_t row_for(struct live *l, const struct log_file *f, const struct ncclshim_site *s)
 {
-    struct live_row *more, key = {.ranks = f->comms[s->comm].ranks, .op = s->op, .dtype = s->dtype,
-                                  .captured = s->flags & NCCLSHIM_SITE_CAPTURED, .bytes = s->bytes};
+    struct live_row *more, key = {.ranks = f->comms[s->comm].ranks,
+                                  .op = s->op,
+                                  .dtype = s->dtype,
+                                  .captured = s->flags & NCCLSHIM_SITE_CAPTURED,
+                                  .bytes = s->bytes};
 
     comm_name(f, s->comm, key.comm, sizeof(key.comm));
     for (uint32_t i = 0; i < l->row_count; i++) {
@@ -196,9 +200,11 @@ static uint32_t rank_for(struct live *l, const struct log_file *f, uint32_t comm
 
     comm_name(f, comm, key.comm, sizeof(key.comm));
     for (uint32_t i = 0; i < l->rank_count; i++)
-        if (l->ranks[i].rank == key.rank && l->ranks[i].ranks == key.ranks && !strcmp(l->ranks[i].comm, key.comm))
+        if (l->ranks[i].rank == key.rank && l->ranks[i].ranks == key.ranks &&
+            !strcmp(l->ranks[i].comm, key.comm))
             return i;
-    if (l->rank_count == ROWS_MOST || !(more = realloc(l->ranks, (l->rank_count + 1) * sizeof(*more))))
+    if (l->rank_count == ROWS_MOST ||
+        !(more = realloc(l->ranks, (l->rank_count + 1) * sizeof(*more))))
         return LIVE_NONE;
     l->ranks = more;
     more[l->rank_count] = key;

@@ -166,7 +166,8 @@ static int fill_from_file(struct records *r, struct error *e)
         }
         left = ZSTD_decompressStream(r->zstd, &out, &r->in);
         if (ZSTD_isError(left))
-            return error_set(e, path, 0, "the kept records are damaged: %s", ZSTD_getErrorName(left));
+            return error_set(e, path, 0, "the kept records are damaged: %s",
+                             ZSTD_getErrorName(left));
     }
     r->filled = out.pos;
     return 0;

@@ -26,17 +26,17 @@ struct run_gpu {
 };
 
 struct run_process {
-    char *name;          /* of its log, without folder and suffix */
+    char *name; /* of its log, without folder and suffix */
     struct log_file *log;
     struct accum acc;
-    bool whole;          /* acc covers the whole run, not only the newest records */
+    bool whole; /* acc covers the whole run, not only the newest records */
     bool lives;
-    char *records_path;  /* every record, compressed; NULL when they were not kept */
+    char *records_path; /* every record, compressed; NULL when they were not kept */
     struct run_gpu *gpus;
     uint32_t gpu_count;
-    uint64_t written;    /* records the GPUs wrote, by the rings' own count */
-    uint32_t *comm_of;   /* comm number -> index in run.comms, RUN_NONE = no such */
-    uint32_t *row_of;    /* site number -> index in run.rows, RUN_NONE = no such or filtered out */
+    uint64_t written;  /* records the GPUs wrote, by the rings' own count */
+    uint32_t *comm_of; /* comm number -> index in run.comms, RUN_NONE = no such */
+    uint32_t *row_of;  /* site number -> index in run.rows, RUN_NONE = no such or filtered out */
 };
 #define RUN_NONE UINT32_MAX
 
@@ -48,25 +48,25 @@ struct run_member {
 };
 
 struct run_comm {
-    char name[80];       /* the program's name for it, or "comm N" */
+    char name[80]; /* the program's name for it, or "comm N" */
     bool named;
     uint64_t hash, id_digest;
     int32_t ranks;
-    int32_t nodes;       /* -1 unknown */
-    uint32_t flags;      /* of all members together */
-    bool timed;          /* at least one member has a ring */
-    bool counted;        /* missed_calls is exact for every member */
+    int32_t nodes;  /* -1 unknown */
+    uint32_t flags; /* of all members together */
+    bool timed;     /* at least one member has a ring */
+    bool counted;   /* missed_calls is exact for every member */
     uint64_t wrapped_calls, missed_calls, failed_calls;
-    uint64_t total_ns;   /* of its rows, for sorting */
+    uint64_t total_ns;          /* of its rows, for sorting */
     struct run_member *members; /* by rank */
     uint32_t member_count;
 };
 
 /* Waiting for peers and transfer, from calls that could be lined up across ranks (wait.h). */
 struct run_wait {
-    uint64_t calls;       /* lined up */
+    uint64_t calls;            /* lined up */
     uint64_t wait_ns, busy_ns; /* sums over calls and ranks; busy = wait + transfer */
-    struct hist transfer; /* last arrival to last end, a call */
+    struct hist transfer;      /* last arrival to last end, a call */
 };
 
 /* All calls of one kind: communicator, operation, size, type, how issued, what NCCL chose. */
@@ -74,7 +74,7 @@ struct run_row {
     uint32_t comm; /* index in run.comms */
     uint8_t op, dtype, algo, proto, channels, warps;
     bool captured;
-    bool part;     /* part of a group: the group's row has the time */
+    bool part;           /* part of a group: the group's row has the time */
     bool mixed_channels; /* sites of this row got different numbers of channels */
     uint64_t bytes;
     uint64_t issued;     /* runs on all ranks together */
@@ -92,61 +92,64 @@ struct run_row {
 /* Replays of like graphs: the forward passes of the server. */
 struct run_pass {
     uint64_t key;
-    uint8_t op;           /* of most of its calls */
+    uint8_t op; /* of most of its calls */
     uint64_t bytes;
-    uint32_t like;        /* calls with that operation and size, of `calls` */
-    uint32_t calls;       /* timed calls of one pass */
-    uint32_t graphs;      /* captures, on the rank that has most */
-    uint64_t passes;      /* replays on the rank that has most */
+    uint32_t like;   /* calls with that operation and size, of `calls` */
+    uint32_t calls;  /* timed calls of one pass */
+    uint32_t graphs; /* captures, on the rank that has most */
+    uint64_t passes; /* replays on the rank that has most */
     struct hist pass_ns, comm_ns, period_ns;
 };
 
 /* What to read. Zeroed: everything. */
 struct run_filter {
-    int op;                 /* -1 = all */
+    int op;                        /* -1 = all */
     int64_t bytes_low, bytes_high; /* inclusive; high 0 = no limit */
-    const char *comm;       /* name, or number as shown; NULL = all */
-    int rank;               /* -1 = all */
-    int captured;           /* -1 = all, 0 eager, 1 captured */
-    uint64_t since_ns;      /* only calls that started then or later (GPU time); 0 = all */
+    const char *comm;              /* name, or number as shown; NULL = all */
+    int rank;                      /* -1 = all */
+    int captured;                  /* -1 = all, 0 eager, 1 captured */
+    uint64_t since_ns;             /* only calls that started then or later (GPU time); 0 = all */
 };
-#define RUN_FILTER_ALL {.op = -1, .rank = -1, .captured = -1}
+#define RUN_FILTER_ALL                       \
+    {                                        \
+        .op = -1, .rank = -1, .captured = -1 \
+    }
 
 struct run {
-    char *path;      /* folder or file it was read from */
-    char *name;      /* last part of it; "live" for the log folder */
-    bool live;       /* read from the log folder */
+    char *path; /* folder or file it was read from */
+    char *name; /* last part of it; "live" for the log folder */
+    bool live;  /* read from the log folder */
     struct run_process *processes;
     uint32_t process_count;
     struct run_comm *comms; /* by total time, largest first */
     uint32_t comm_count;
-    struct run_row *rows;   /* by communicator, then total time */
+    struct run_row *rows; /* by communicator, then total time */
     uint32_t row_count;
     struct run_pass *passes; /* by total time */
     uint32_t pass_count;
 
     /* from run.json; NULL or 0 when there is none */
-    char *command;   /* arguments with blanks between; else the first process's own */
+    char *command; /* arguments with blanks between; else the first process's own */
     char *profile, *profile_path;
     uint64_t started_ns, ended_ns; /* host clock; ended 0 = still going or killed */
     int exit_code, signal;         /* -1 = unknown */
 
     bool simulated;
-    uint64_t first_ns, last_ns;    /* first start and last end on record (GPU clocks) */
+    uint64_t first_ns, last_ns; /* first start and last end on record (GPU clocks) */
     uint64_t issued, timed, lost, unfinished, torn, bad;
-    uint64_t groups_timed;         /* groups of calls, each timed as a whole; in none of the above */
-    uint64_t unsited;              /* calls for which a log had no room */
-    uint64_t missed_calls;         /* counted by NCCL, not seen by the shim */
-    bool whole;                    /* every process has whole-run statistics */
-    bool closed;                   /* every log was closed by its process */
+    uint64_t groups_timed; /* groups of calls, each timed as a whole; in none of the above */
+    uint64_t unsited;      /* calls for which a log had no room */
+    uint64_t missed_calls; /* counted by NCCL, not seen by the shim */
+    bool whole;            /* every process has whole-run statistics */
+    bool closed;           /* every log was closed by its process */
     uint32_t floor_ns, floor_max_ns; /* largest over its GPUs */
-    uint32_t stamp;                /* enum ncclshim_stamp_kind; 255 = differs */
+    uint32_t stamp;                  /* enum ncclshim_stamp_kind; 255 = differs */
 };
 
 /*
  * Which run is meant: `given` (a run folder, a folder of logs, one log file, or a name below
- * ncclshim-runs/), or with NULL the newest run folder, else the log folder of live servers. *path is
- * malloc'ed. 0, or -1 with *e filled.
+ * ncclshim-runs/), or with NULL the newest run folder, else the log folder of live servers. *path
+ * is malloc'ed. 0, or -1 with *e filled.
  */
 int run_find(const char *given, char **path, bool *live, struct error *e);
 
@@ -158,13 +161,15 @@ int run_open(const char *path, bool live, const struct run_filter *filter, struc
              struct error *e);
 void run_free(struct run *r);
 
-/* The steps of run_open, for `top`, which repeats the last ones. Each 0, or -1 when memory is out. */
+/* The steps of run_open, for `top`, which repeats the last ones. Each 0, or -1 when memory is out.
+ */
 int run_load(struct run *r, const struct run_filter *f, struct error *e);
 int run_match_comms(struct run *r);
 int run_gather_rows(struct run *r, const struct run_filter *f);
 int run_gather_passes(struct run *r);
 
-/* nccl-tests' factor from bytes/time to bus bandwidth; 0 where it has no meaning (groups, signals). */
+/* nccl-tests' factor from bytes/time to bus bandwidth; 0 where it has no meaning (groups, signals).
+ */
 double bus_factor(unsigned op, int32_t ranks);
 /* GB/s for one call of that row that takes ns; 0 = not known. */
 double row_bus_gbps(const struct run *r, const struct run_row *row, uint64_t ns);

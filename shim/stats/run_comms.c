@@ -6,7 +6,8 @@
 
 #include "shim/stats/run.h"
 
-/* Two ranks of one communicator never have the same number: then it is another one that looks alike. */
+/* Two ranks of one communicator never have the same number: then it is another one that looks
+ * alike. */
 static bool has_rank(const struct run_comm *c, int32_t rank)
 {
     for (uint32_t i = 0; i < c->member_count; i++)
@@ -47,7 +48,8 @@ static struct run_comm *comm_for(struct run *r, const struct ncclshim_comm *entr
     return more;
 }
 
-static int add_member(struct run_comm *c, uint32_t process, uint32_t number, struct ncclshim_comm *entry)
+static int add_member(struct run_comm *c, uint32_t process, uint32_t number,
+                      struct ncclshim_comm *entry)
 {
     struct run_member *more = realloc(c->members, (c->member_count + 1) * sizeof(*more));
 

@@ -77,7 +77,8 @@ static int find_given(const char *given, char **path, struct error *e)
         *path = strdup(below);
         return *path ? 0 : error_set(e, given, 0, "out of memory");
     }
-    return error_set(e, given, 0, "no such run: give a run folder, a folder of logs, or a log file (%s)",
+    return error_set(e, given, 0,
+                     "no such run: give a run folder, a folder of logs, or a log file (%s)",
                      strerror(errno));
 }
 
@@ -98,5 +99,6 @@ int run_find(const char *given, char **path, bool *live, struct error *e)
     }
     return error_set(e, "", 0,
                      "no run found: neither below ./" NCCLSHIM_RUNS_DIR " nor live logs in %s; "
-                     "start a server with `ncclshim run -- COMMAND`, or name a run", folder);
+                     "start a server with `ncclshim run -- COMMAND`, or name a run",
+                     folder);
 }

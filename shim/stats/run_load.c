@@ -160,14 +160,14 @@ static char *join_array(const json_t *array)
     const json_t *item;
     char *text, *at;
 
-    json_array_foreach(array, i, item)
-        size += strlen(json_string_value(item) ? json_string_value(item) : "") + 1;
+    json_array_foreach(array, i, item) size +=
+        strlen(json_string_value(item) ? json_string_value(item) : "") + 1;
     at = text = malloc(size);
     if (!text)
         return NULL;
     *at = '\0';
-    json_array_foreach(array, i, item)
-        at += sprintf(at, "%s%s", i ? " " : "", json_string_value(item) ? json_string_value(item) : "");
+    json_array_foreach(array, i, item) at +=
+        sprintf(at, "%s%s", i ? " " : "", json_string_value(item) ? json_string_value(item) : "");
     return text;
 }
 
@@ -248,7 +248,8 @@ static int load_folder(struct run *r, const struct run_filter *f, struct error *
         rc = read_run_json(r, r->path, e);
     if (rc == 0 && count == 0)
         rc = error_set(e, r->path, 0,
-                       "holds no log (*" NCCLSHIM_LOG_SUFFIX "): no process of that run made an NCCL "
+                       "holds no log (*" NCCLSHIM_LOG_SUFFIX
+                       "): no process of that run made an NCCL "
                        "call under the shim, or this is not a run folder");
     for (size_t i = 0; i < count; i++) {
         if (rc == 0)

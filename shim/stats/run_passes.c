@@ -66,8 +66,8 @@ static void describe(struct run_pass *pass, const struct part *parts, size_t n)
         pass->key = fnv(pass->key, &parts[i].comm, sizeof(parts[i].comm));
         pass->key = fnv(pass->key, &parts[i].op, sizeof(parts[i].op));
         pass->key = fnv(pass->key, &parts[i].bytes, sizeof(parts[i].bytes));
-        if (i + 1 < n && parts[i + 1].comm == parts[from].comm && parts[i + 1].op == parts[from].op &&
-            parts[i + 1].bytes == parts[from].bytes)
+        if (i + 1 < n && parts[i + 1].comm == parts[from].comm &&
+            parts[i + 1].op == parts[from].op && parts[i + 1].bytes == parts[from].bytes)
             continue;
         if (i + 1 - from > pass->like) {
             pass->like = (uint32_t)(i + 1 - from);
@@ -97,7 +97,8 @@ static struct run_pass *pass_for(struct run *r, const struct run_pass *like)
     return more;
 }
 
-/* Replays and graphs are counted on each rank (process and ring) alone; the largest count is told. */
+/* Replays and graphs are counted on each rank (process and ring) alone; the largest count is told.
+ */
 struct tally {
     uint64_t key, passes;
     uint32_t ring, graphs;
@@ -155,7 +156,8 @@ static int gather_process(struct run *r, const struct run_process *p)
         describe(&like, parts + from, to - from);
         like.calls = a->calls;
         if (!(pass = pass_for(r, &like)) || !hist_merge(&pass->pass_ns, &a->pass_ns) ||
-            !hist_merge(&pass->comm_ns, &a->comm_ns) || !hist_merge(&pass->period_ns, &a->period_ns) ||
+            !hist_merge(&pass->comm_ns, &a->comm_ns) ||
+            !hist_merge(&pass->period_ns, &a->period_ns) ||
             tally_add(&tallies, &tally_count, a, like.key) < 0)
             rc = -1;
     }

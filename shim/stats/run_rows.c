@@ -23,7 +23,8 @@ static uint64_t row_hash(const struct run_row *k)
     uint64_t h = mix(k->comm, k->bytes);
 
     h = mix(h, (uint64_t)k->op | (uint64_t)k->dtype << 8 | (uint64_t)k->algo << 16 |
-                   (uint64_t)k->proto << 24 | (uint64_t)k->captured << 32 | (uint64_t)k->part << 33);
+                   (uint64_t)k->proto << 24 | (uint64_t)k->captured << 32 |
+                   (uint64_t)k->part << 33);
     return h ^ h >> 32;
 }
 
@@ -113,8 +114,8 @@ static bool wanted(const struct run *r, const struct run_filter *f, const struct
 /* ---- counting -------------------------------------------------------------------------------- */
 
 /*
- * A captured call without stamps leaves no trace of its replays; the timed calls of the same capture
- * ran exactly as often.
+ * A captured call without stamps leaves no trace of its replays; the timed calls of the same
+ * capture ran exactly as often.
  */
 struct capture_runs {
     uint64_t *runs; /* by capture number */
@@ -141,8 +142,9 @@ static int count_captures(struct capture_runs *c, const struct run_process *p)
     return 0;
 }
 
-static void count_site(struct run_row *row, const struct run_process *p, const struct capture_runs *c,
-                       const struct ncclshim_site *s, const struct site_accum *a)
+static void count_site(struct run_row *row, const struct run_process *p,
+                       const struct capture_runs *c, const struct ncclshim_site *s,
+                       const struct site_accum *a)
 {
     uint64_t timed = a ? a->ns.count : 0, ran = a ? a->runs_max : 0, stamped, gone;
 
@@ -168,8 +170,8 @@ static void count_site(struct run_row *row, const struct run_process *p, const s
     row->unfinished += stamped - timed - gone;
 }
 
-static int add_site(struct run *r, struct row_index *x, const struct run_filter *f, uint32_t process,
-                    const struct capture_runs *c, uint32_t site)
+static int add_site(struct run *r, struct row_index *x, const struct run_filter *f,
+                    uint32_t process, const struct capture_runs *c, uint32_t site)
 {
     struct run_process *p = &r->processes[process];
     const struct ncclshim_site *s = &p->log->sites[site];

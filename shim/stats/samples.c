@@ -23,7 +23,8 @@ static int gather_process(const struct run_process *p, struct row_samples *rows,
 {
     const struct ncclshim_record *batch;
     struct records *records;
-    /* one replay (or eager call) in `every`: by the run's number, so that all ranks keep the same */
+    /* one replay (or eager call) in `every`: by the run's number, so that all ranks keep the same
+     */
     uint64_t every = p->records_path ? p->acc.records / SAMPLES_PER_PROCESS + 1 : 1;
     uint32_t ring;
     long n;

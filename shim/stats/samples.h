@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of each row's calls in order of time: what is on record, thinned evenly when it is much. */
+/* The times of each row's calls in order of time: what is on record, thinned evenly when it is
+ * much. */
 #ifndef NCCLSHIM_STATS_SAMPLES_H
 #define NCCLSHIM_STATS_SAMPLES_H
 

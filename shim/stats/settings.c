@@ -135,7 +135,8 @@ int settings_gather(const struct run *r, struct settings *s)
         s->differ |= item->differs;
     }
     for (uint32_t i = 1; i < r->process_count; i++) {
-        uint64_t a = r->processes[0].log->head.settings_digest, b = r->processes[i].log->head.settings_digest;
+        uint64_t a = r->processes[0].log->head.settings_digest,
+                 b = r->processes[i].log->head.settings_digest;
         s->digests_differ |= a && b && a != b;
     }
     if (s->count)

@@ -15,10 +15,10 @@ enum setting_read {
 };
 
 struct setting_value {
-    char *value;  /* NULL = not set in that process */
-    char *got;    /* what NCCL was answered, where it differs from value; else NULL */
+    char *value;    /* NULL = not set in that process */
+    char *got;      /* what NCCL was answered, where it differs from value; else NULL */
     uint8_t origin; /* enum ncclshim_origin */
-    bool lost;    /* the profile asked for another value and did not get its way */
+    bool lost;      /* the profile asked for another value and did not get its way */
 };
 
 struct setting {
@@ -31,9 +31,9 @@ struct setting {
 struct settings {
     struct setting *items; /* by name */
     size_t count;
-    bool differ;           /* any of them differs */
-    bool digests_differ;   /* the processes' own digests of what NCCL had, which also cover what no
-                              note tells */
+    bool differ;         /* any of them differs */
+    bool digests_differ; /* the processes' own digests of what NCCL had, which also cover what no
+                            note tells */
 };
 
 /* 0, or -1 when memory is out. */

@@ -184,14 +184,16 @@ static bool shift_of(const struct lanes *l, const struct matches *m, uint32_t ra
     return true;
 }
 
-static int line_up(const struct lanes *l, const struct matches *m, uint32_t ranks, struct arrivals *a)
+static int line_up(const struct lanes *l, const struct matches *m, uint32_t ranks,
+                   struct arrivals *a)
 {
     for (uint32_t k = 1; k < ranks; k++) {
         int64_t shift;
         uint64_t error;
         if (!shift_of(l, m, ranks, k, &shift, &error)) {
             snprintf(a->why_not, sizeof(a->why_not),
-                     "the clocks of ranks 0 and %u contradict each other, or their calls differ", k);
+                     "the clocks of ranks 0 and %u contradict each other, or their calls differ",
+                     k);
             return 0;
         }
         for (size_t i = 0; shift && i < l->lane[k].count; i++) {
@@ -206,8 +208,8 @@ static int line_up(const struct lanes *l, const struct matches *m, uint32_t rank
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static int measure_call(struct run *r, const struct lanes *l, const struct matches *m, uint32_t ranks,
-                        size_t call, struct arrivals *a)
+static int measure_call(struct run *r, const struct lanes *l, const struct matches *m,
+                        uint32_t ranks, size_t call, struct arrivals *a)
 {
     int64_t first = INT64_MAX, last = INT64_MIN, second = INT64_MIN, end = INT64_MIN;
     struct run_row *row = NULL;

@@ -17,11 +17,24 @@ static void a_time_has_three_digits_and_the_unit_that_fits(void **unused)
         uint64_t ns;
         const char *text;
     } cases[] = {
-        {0, "0 ns"},           {999, "999 ns"},          {1000, "1.00 us"},         {7904, "7.90 us"},
-        {9994, "9.99 us"},     {9996, "10.0 us"},        {99940, "99.9 us"},        {99960, "100 us"},
-        {204000, "204 us"},    {999499, "999 us"},       {999500, "1.00 ms"},       {1210000, "1.21 ms"},
-        {29800000, "29.8 ms"}, {999499999, "999 ms"},    {999500000, "1.00 s"},     {2460ull * 1000000000, "41 min"},
-        {119ull * 1000000000, "119 s"}, {9000ull * 1000000000, "2.50 h"},
+        {0, "0 ns"},
+        {999, "999 ns"},
+        {1000, "1.00 us"},
+        {7904, "7.90 us"},
+        {9994, "9.99 us"},
+        {9996, "10.0 us"},
+        {99940, "99.9 us"},
+        {99960, "100 us"},
+        {204000, "204 us"},
+        {999499, "999 us"},
+        {999500, "1.00 ms"},
+        {1210000, "1.21 ms"},
+        {29800000, "29.8 ms"},
+        {999499999, "999 ms"},
+        {999500000, "1.00 s"},
+        {2460ull * 1000000000, "41 min"},
+        {119ull * 1000000000, "119 s"},
+        {9000ull * 1000000000, "2.50 h"},
     };
     char buf[UNIT_SIZE];
 
@@ -65,11 +78,23 @@ static void control_characters_are_made_visible(void **unused)
     char buf[128];
 
     (void)unused;
-    assert_string_equal(safe_text("tp \x1b[31mred\n\x7f", buf, sizeof(buf)), "tp \\x1b[31mred\\x0a\\x7f");
-    assert_string_equal(safe_text("\xc2\x9b" "1m", buf, sizeof(buf)), "\\u{9b}1m");           /* C1: CSI in one character */
-    assert_string_equal(safe_text("a\xe2\x80\xae" "b", buf, sizeof(buf)), "a\\u{202e}b");     /* right to left */
-    assert_string_equal(safe_text("\xff\xc0\x80\xed\xa0\x80", buf, sizeof(buf)), "\\xff\\xc0\\x80\\xed\\xa0\\x80");
-    assert_string_equal(safe_text("Gr\xc3\xbc\xc3\x9f" "e \xe6\xbc\xa2", buf, sizeof(buf)), "Gr\xc3\xbc\xc3\x9f" "e \xe6\xbc\xa2");
+    assert_string_equal(safe_text("tp \x1b[31mred\n\x7f", buf, sizeof(buf)),
+                        "tp \\x1b[31mred\\x0a\\x7f");
+    assert_string_equal(safe_text("\xc2\x9b"
+                                  "1m",
+                                  buf, sizeof(buf)),
+                        "\\u{9b}1m"); /* C1: CSI in one character */
+    assert_string_equal(safe_text("a\xe2\x80\xae"
+                                  "b",
+                                  buf, sizeof(buf)),
+                        "a\\u{202e}b"); /* right to left */
+    assert_string_equal(safe_text("\xff\xc0\x80\xed\xa0\x80", buf, sizeof(buf)),
+                        "\\xff\\xc0\\x80\\xed\\xa0\\x80");
+    assert_string_equal(safe_text("Gr\xc3\xbc\xc3\x9f"
+                                  "e \xe6\xbc\xa2",
+                                  buf, sizeof(buf)),
+                        "Gr\xc3\xbc\xc3\x9f"
+                        "e \xe6\xbc\xa2");
 }
 
 static void a_text_is_cut_at_a_whole_character(void **unused)
@@ -80,7 +105,10 @@ static void a_text_is_cut_at_a_whole_character(void **unused)
     assert_string_equal(safe_text("abc\xe6\xbc\xa2", buf, sizeof(buf)), "abc");
     assert_string_equal(safe_text("abcd\x1b", buf, sizeof(buf)), "abcd");
     assert_int_equal(text_columns("a\xe6\xbc\xa2"), 3);
-    assert_int_equal(text_fit("a\xe6\xbc\xa2" "b", 2), 1);
+    assert_int_equal(text_fit("a\xe6\xbc\xa2"
+                              "b",
+                              2),
+                     1);
 }
 
 static char *printed(const struct table *t, int width)
@@ -112,7 +140,8 @@ static void a_table_leaves_out_what_matters_least_then_cuts(void **unused)
     table_cell(&t, "2 us");
     table_cell(&t, "3 us");
     text = printed(&t, 80);
-    assert_string_equal(text, "  name               p50   p90   max\n  a-very-long-name  1 us  2 us  3 us\n");
+    assert_string_equal(
+        text, "  name               p50   p90   max\n  a-very-long-name  1 us  2 us  3 us\n");
     free(text);
     text = printed(&t, 32);
     assert_string_equal(text, "  name               p50   max\n  a-very-long-name  1 us  3 us\n");

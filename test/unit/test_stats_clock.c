@@ -26,7 +26,8 @@ static void one_anchor_moves_all_times_by_the_same(void **unused)
     struct clock c = {0};
 
     (void)unused;
-    clock_add(&c, &(struct ncclshim_anchor){.gpu_ns = 10 * S, .host_before_ns = 15 * S, .host_after_ns = 15 * S + 20});
+    clock_add(&c, &(struct ncclshim_anchor){
+                      .gpu_ns = 10 * S, .host_before_ns = 15 * S, .host_after_ns = 15 * S + 20});
     assert_int_equal(clock_host(&c, 10 * S), 15 * S + 10);
     assert_int_equal(clock_host(&c, 3 * S), 8 * S + 10);
     assert_int_equal(clock_error(&c), 10);
@@ -37,8 +38,11 @@ static void between_two_anchors_the_drift_is_a_straight_line(void **unused)
     struct clock c = {0};
 
     (void)unused;
-    clock_add(&c, &(struct ncclshim_anchor){.gpu_ns = 110 * S, .host_before_ns = 110 * S + 900, .host_after_ns = 110 * S + 1100});
-    clock_add(&c, &(struct ncclshim_anchor){.gpu_ns = 10 * S, .host_before_ns = 10 * S, .host_after_ns = 10 * S});
+    clock_add(&c, &(struct ncclshim_anchor){.gpu_ns = 110 * S,
+                                            .host_before_ns = 110 * S + 900,
+                                            .host_after_ns = 110 * S + 1100});
+    clock_add(&c, &(struct ncclshim_anchor){
+                      .gpu_ns = 10 * S, .host_before_ns = 10 * S, .host_after_ns = 10 * S});
     assert_int_equal(clock_host(&c, 10 * S), 10 * S);
     assert_int_equal(clock_host(&c, 60 * S), 60 * S + 500);
     assert_int_equal(clock_host(&c, 110 * S), 110 * S + 1000);
@@ -51,10 +55,15 @@ static void the_tighter_of_two_anchors_at_one_time_wins(void **unused)
     struct clock c = {0};
 
     (void)unused;
-    clock_add(&c, &(struct ncclshim_anchor){.gpu_ns = 10 * S, .host_before_ns = 10 * S, .host_after_ns = 10 * S + 5000});
-    clock_add(&c, &(struct ncclshim_anchor){.gpu_ns = 10 * S + 7, .host_before_ns = 10 * S + 7, .host_after_ns = 10 * S + 11});
+    clock_add(&c, &(struct ncclshim_anchor){
+                      .gpu_ns = 10 * S, .host_before_ns = 10 * S, .host_after_ns = 10 * S + 5000});
+    clock_add(&c, &(struct ncclshim_anchor){.gpu_ns = 10 * S + 7,
+                                            .host_before_ns = 10 * S + 7,
+                                            .host_after_ns = 10 * S + 11});
     assert_int_equal(clock_error(&c), 2);
-    clock_add(&c, &(struct ncclshim_anchor){.gpu_ns = 10 * S + 9, .host_before_ns = 10 * S, .host_after_ns = 10 * S + 9000});
+    clock_add(&c, &(struct ncclshim_anchor){.gpu_ns = 10 * S + 9,
+                                            .host_before_ns = 10 * S,
+                                            .host_after_ns = 10 * S + 9000});
     assert_int_equal(clock_error(&c), 2);
 }
 

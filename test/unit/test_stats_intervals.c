@@ -66,11 +66,12 @@ static void holm_steps_down_and_stops_at_the_first_that_fails(void **unused)
 
     (void)unused;
     assert_int_equal(holm(p, 4, 0.05, yes), 0);
-    assert_true(yes[1] && yes[3]);    /* 0.001 <= 0.05/4, 0.012 <= 0.05/3 */
-    assert_false(yes[2] || yes[0]);   /* 0.03 > 0.05/2; 0.04 is not looked at any more */
+    assert_true(yes[1] && yes[3]);  /* 0.001 <= 0.05/4, 0.012 <= 0.05/3 */
+    assert_false(yes[2] || yes[0]); /* 0.03 > 0.05/2; 0.04 is not looked at any more */
 }
 
-static void the_interval_of_independent_calls_holds_the_truth_nineteen_times_in_twenty(void **unused)
+static void
+the_interval_of_independent_calls_holds_the_truth_nineteen_times_in_twenty(void **unused)
 {
     static uint64_t times[N];
     int held = 0, runs = 400;
@@ -124,7 +125,8 @@ static void a_drift_longer_than_any_block_widens_the_interval(void **unused)
     a = estimate(steady, N, 0.5);
     b = estimate(drifting, N, 0.5);
     assert_true(a.known && b.known);
-    /* Blocks alone would give 0.04 / sqrt(12 * 16) = 0.3 %; that neighbours are alike makes it more. */
+    /* Blocks alone would give 0.04 / sqrt(12 * 16) = 0.3 %; that neighbours are alike makes it
+     * more. */
     assert_true(b.se > 0.006 && b.se < 0.03);
     assert_true(b.df < 8);
     assert_true(a.se < 0.001);
@@ -203,7 +205,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(students_t_agrees_with_the_tables),
         cmocka_unit_test(holm_steps_down_and_stops_at_the_first_that_fails),
-        cmocka_unit_test(the_interval_of_independent_calls_holds_the_truth_nineteen_times_in_twenty),
+        cmocka_unit_test(
+            the_interval_of_independent_calls_holds_the_truth_nineteen_times_in_twenty),
         cmocka_unit_test(neighbours_that_are_alike_widen_the_interval),
         cmocka_unit_test(a_drift_longer_than_any_block_widens_the_interval),
         cmocka_unit_test(few_calls_are_no_estimate),
