@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/profile/version.h"
 #include "shim/prove/bench.h"
 #include "shim/prove/gpu_api.h"
 
@@ -35,15 +36,16 @@ static int count_gpus(int *count, bool *simulated, const char *nccl, struct erro
 
 static int check_one_gpu(struct error *e)
 {
+    char text[VERSION_TEXT_MAX];
     int version = 0;
 
     GPUAPI_NC(e, version(&version));
     return version >= ONE_GPU_SINCE
                ? 0
                : error_set(e, NULL, 0,
-                           "--one-gpu needs NCCL 2.30.3 or newer, this is %d.%d.%d; NCCLSHIM_NCCL "
-                           "names another",
-                           version / 10000, version / 100 % 100, version % 100);
+                           "--one-gpu needs NCCL 2.30.3 or newer, this is %s; NCCLSHIM_NCCL names "
+                           "another",
+                           version_text(version, text, sizeof(text)));
 }
 
 /* Nobody told how many: as in the run, as many as there are, two on the simulator. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "shim/profile/version.h"
 #include "shim/prove/bench.h"
 #include "shim/stats/run.h"
 
@@ -151,14 +152,10 @@ static json_t *error_json(const struct bench_result *b)
 
 static json_t *nccl_json(const struct bench_result *b)
 {
-    char text[32];
+    char text[VERSION_TEXT_MAX];
     int v = b->share->out.nccl;
 
-    if (!v)
-        return json_null();
-    snprintf(text, sizeof(text), "%d.%d.%d", v >= 10000 ? v / 10000 : v / 1000,
-             v >= 10000 ? v / 100 % 100 : v / 100 % 10, v % 100);
-    return json_string(text);
+    return v ? json_string(version_text(v, text, sizeof(text))) : json_null();
 }
 
 json_t *bench_json(const struct bench_result *b)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shim/base/size.h"
+#include "shim/profile/version.h"
 #include "shim/prove/bench.h"
 
 static void print_head(const struct bench_result *b, FILE *out)
@@ -12,14 +13,15 @@ static void print_head(const struct bench_result *b, FILE *out)
                                             {"one_gpu", "threads of one process, all on one GPU"}};
     const struct bench_outcome *o = &b->share->out;
     const char *where = "";
+    char nccl[VERSION_TEXT_MAX];
 
     for (size_t i = 0; i < 3; i++)
         if (!strcmp(places[i][0], b->placement))
             where = places[i][1];
     if (o->simulated)
         fputs("# SIMULATED: no GPU took part; times come from the stand-in driver\n", out);
-    fprintf(out, "# %d ranks (%s), %s, NCCL %d.%d.%d, profile %s%s\n", b->share->set.ranks, where,
-            o->gpu, o->nccl / 10000, o->nccl / 100 % 100, o->nccl % 100, b->profile,
+    fprintf(out, "# %d ranks (%s), %s, NCCL %s, profile %s%s\n", b->share->set.ranks, where, o->gpu,
+            version_text(o->nccl, nccl, sizeof(nccl)), b->profile,
             o->simulated ? ", SIMULATED" : "");
     fprintf(out, "# workload: %s\n", b->w.source);
     if (b->w.ranks && (int)b->w.ranks != b->share->set.ranks)
