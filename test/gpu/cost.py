@@ -158,9 +158,12 @@ def main():
     parts, load = opt.parts.split(","), Load(place)
     label = "SIMULATED (no figure of these means anything)" if opt.simulate else place.layout
     text, data = "layout: %s, %d ranks; NCCL %s\n" % (label, place.ranks, place.nccl_lib), {"layout": label}
-    if "truth" in parts:
+    if "truth" in parts or "late" in parts:
         found = truth.Truth(load, small=opt.simulate)
-        found.run()
+        if "truth" in parts:
+            found.run()
+        else:
+            found.run_late()
         text += found.table()
         data["truth"] = found.data()
     if "captures" in parts:

@@ -15,6 +15,10 @@ $(BUILD)/cost/births: $(BUILD)/obj/test/gpu/cost/births.o $(COST_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
 
+$(BUILD)/cost/stuck: $(BUILD)/obj/test/gpu/cost/stuck.o $(COST_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
+
 # CUPTI's header comes with the CUDA toolkit, not with every cuda.h.
 COST_CUPTI := $(if $(wildcard $(CUDA_INC)/cupti.h),$(BUILD)/cost/libcupti_activity.so)
 $(BUILD)/cost/libcupti_activity.so: test/gpu/cost/cupti_activity.c
@@ -22,7 +26,7 @@ $(BUILD)/cost/libcupti_activity.so: test/gpu/cost/cupti_activity.c
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -isystem $(CUDA_INC) $(LDFLAGS) -fPIC -shared -fvisibility=hidden -o $@ $< -lpthread -ldl
 
 .PHONY: cost
-cost: $(BUILD)/cost/load $(BUILD)/cost/births $(COST_CUPTI)
+cost: $(BUILD)/cost/load $(BUILD)/cost/births $(BUILD)/cost/stuck $(COST_CUPTI)
 all: cost
 
 -include $(COST_OBJ:.o=.d)
