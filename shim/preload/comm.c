@@ -156,6 +156,27 @@ static int ctas_in_force(const struct config_copy *c, enum config_field field, c
     return n > 0 && n <= INT_MAX ? (int)n : config_number(c, field);
 }
 
+static _Atomic uint64_t sections_used; /* bit n: section n of the profile matched a communicator */
+
+static void note_section(struct comm *c, const struct comm_section *s)
+{
+    size_t n = (size_t)(s - shim.profile->comm);
+
+    if (n < 64)
+        atomic_fetch_or(&sections_used, 1ull << n);
+    if (c)
+        note_comm_text(c, NCCLSHIM_COMM_SECTION, s->label);
+}
+
+void comm_tell_unused_sections(struct log_writer *log)
+{
+    const struct profile *p = shim.profile;
+
+    for (size_t n = 0; atomic_load(&births) && n < p->comm_count && n < 64; n++)
+        if (p->comm[n].label[0] && !(atomic_load(&sections_used) & 1ull << n))
+            log_warn(log, -1, "[comm %s] matched no communicator", p->comm[n].label);
+}
+
 /* The config to hand to NCCL: only when the profile wishes something; else the caller's own way. */
 static void decide_config(struct birth *b, const struct birth_facts *f, const struct comm_facts *facts)
 {
@@ -165,8 +186,8 @@ static void decide_config(struct birth *b, const struct birth_facts *f, const st
 
     b->section = profile_comm_match(shim.profile, facts);
     config_wish(shim.profile, facts, &wish);
-    if (b->section && c)
-        note_comm_text(c, NCCLSHIM_COMM_SECTION, b->section->label);
+    if (b->section)
+        note_section(c, b->section);
     if (!wish.set)
         return;
     if (c && c->entry) {

@@ -93,6 +93,9 @@ extern __thread struct birth *birth_current __attribute__((tls_model("initial-ex
  */
 struct comm *comm_for_plugin(uint64_t hash, const char *name, int nodes, int ranks, int rank);
 
+/* At the process's end: sections of the profile that no communicator was like, if there were any. */
+void comm_tell_unused_sections(struct log_writer *log);
+
 void comm_forget(void); /* a forked child */
 
 #endif

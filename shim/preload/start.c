@@ -262,6 +262,8 @@ __attribute__((destructor)) static void end(void)
 
     check_missed();
     log = shim_log_if_open();
-    if (log)
-        log_writer_close(log);
+    if (!log)
+        return;
+    comm_tell_unused_sections(log);
+    log_writer_close(log);
 }
