@@ -232,6 +232,8 @@ static void *find_fn(struct nccl_lib *lib, enum nccl_fn fn)
     char strong[64];
     void *p = NULL;
 
+    if (!map)
+        return NULL; /* a slot that holds no copy yet */
     /* Asked each time, not read: a handle that went through the interposer must never meet a
      * function that does not, so all functions of a copy are found by the same answer. */
     if (lib == lib_loaded())
