@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/stats/live.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "shim/base/paths.h"
+#include "shim/stats/loglist.h"
 
 #define BATCH 4096
 #define ROWS_MOST 4096u
@@ -110,27 +109,21 @@ static bool known(struct live *l, const char *path, uint64_t ino)
     return false;
 }
 
-/* from_start: not at the first look, whose logs are old; a server that starts later is seen whole.
+/* from_start: not at the first look, whose logs are old; a server that comes later is seen whole.
  */
 static int find_logs(struct live *l, bool from_start)
 {
-    DIR *d = opendir(l->folder);
-    struct dirent *entry;
-    char path[4096 + 256];
+    struct loglist list;
     struct stat st;
     int rc = 0;
 
     for (uint32_t i = 0; i < l->process_count; i++)
         l->processes[i].seen = false;
-    while (d && rc == 0 && (entry = readdir(d))) {
-        if (!is_log_file_name(entry->d_name))
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", l->folder, entry->d_name);
-        if (stat(path, &st) == 0 && !known(l, path, st.st_ino))
-            rc = add_log(l, path, st.st_ino, from_start);
-    }
-    if (d)
-        closedir(d);
+    loglist_read(l->folder, true, &list); /* no such folder yet: no server yet */
+    for (size_t i = 0; i < list.count && rc == 0; i++)
+        if (stat(list.paths[i], &st) == 0 && !known(l, list.paths[i], st.st_ino))
+            rc = add_log(l, list.paths[i], st.st_ino, from_start);
+    loglist_free(&list);
     return rc;
 }
 

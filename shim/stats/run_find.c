@@ -8,19 +8,17 @@
 #include <sys/stat.h>
 
 #include "shim/base/paths.h"
+#include "shim/stats/loglist.h"
 #include "shim/stats/run.h"
 
-static bool holds_logs(const char *folder)
+static bool holds_logs(const char *folder, bool deep)
 {
-    DIR *d = opendir(folder);
-    struct dirent *entry;
-    bool found = false;
+    struct loglist l;
+    bool found;
 
-    if (!d)
-        return false;
-    while (!found && (entry = readdir(d)))
-        found = is_log_file_name(entry->d_name);
-    closedir(d);
+    loglist_read(folder, deep, &l);
+    found = l.count != 0;
+    loglist_free(&l);
     return found;
 }
 
@@ -50,7 +48,7 @@ static char *newest_run(void)
         snprintf(path, sizeof(path), NCCLSHIM_RUNS_DIR "/%s", entry->d_name);
         if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
             continue;
-        if (!has_run_json(path) && !holds_logs(path))
+        if (!has_run_json(path) && !holds_logs(path, false))
             continue;
         if (found && (st.st_mtim.tv_sec < best.tv_sec ||
                       (st.st_mtim.tv_sec == best.tv_sec && st.st_mtim.tv_nsec <= best.tv_nsec)))
@@ -92,7 +90,7 @@ int run_find(const char *given, char **path, bool *live, struct error *e)
         return find_given(given, path, e);
     if ((*path = newest_run()))
         return 0;
-    if (log_dir_default(folder, sizeof(folder)) == 0 && holds_logs(folder)) {
+    if (log_dir_default(folder, sizeof(folder)) == 0 && holds_logs(folder, true)) {
         *live = true;
         *path = strdup(folder);
         return *path ? 0 : error_set(e, folder, 0, "out of memory");

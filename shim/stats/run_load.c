@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The processes of a run: which logs there are, and what each says of itself. */
-#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "shim/base/paths.h"
 #include "shim/stats/histfile.h"
+#include "shim/stats/loglist.h"
 #include "shim/stats/records.h"
 #include "shim/stats/run.h"
 
@@ -102,6 +102,49 @@ static int feed_records(struct run_process *p, uint64_t since_ns, struct error *
     return rc;
 }
 
+/*
+ * The collector saves every ten seconds; what the GPU wrote since then is in the live log. Go on
+ * from where the collector stood.
+ */
+static int feed_newer(struct run_process *p, const struct histfile *h, struct error *e)
+{
+    static struct ncclshim_record batch[4096];
+
+    for (uint32_t i = 0; i < p->log->ring_count; i++) {
+        const struct log_ring *ring = &p->log->rings[i];
+        struct ring_cursor c = {0};
+        long n;
+        for (uint32_t k = 0; k < h->ring_count; k++)
+            if (h->rings[k].number == ring->number)
+                c = h->rings[k].cursor;
+        p->acc.lost -= c.lost; /* told again below, with what was lost since */
+        while ((n = ring_read(p->log, ring, &c, batch, 4096, !p->lives, e)) > 0)
+            if (accum_feed(&p->acc, ring->number, batch, (size_t)n, p->log->sites,
+                           p->log->site_count) < 0)
+                return no_memory(p->log->path, e);
+        if (n < 0)
+            return -1;
+        p->acc.lost += c.lost;
+    }
+    accum_finish(&p->acc);
+    return 0;
+}
+
+static int load_statistics(struct run_process *p, const char *path, struct error *e)
+{
+    struct histfile h;
+    int rc;
+
+    p->whole = true;
+    if (accum_init(&p->acc) < 0)
+        return no_memory(path, e);
+    if (histfile_load(path, &p->acc, &h, e) < 0)
+        return -1;
+    rc = !h.final && histfile_is_of(&h, &p->log->head) ? feed_newer(p, &h, e) : 0;
+    histfile_free(&h);
+    return rc;
+}
+
 static int load_process(struct run_process *p, const char *folder, const struct run_filter *f,
                         struct error *e)
 {
@@ -122,29 +165,26 @@ static int load_process(struct run_process *p, const char *folder, const struct 
     snprintf(path, sizeof(path), "%s/%s.hist", folder, p->name);
     if (f->since_ns || access(path, R_OK) != 0)
         return feed_records(p, f->since_ns, e);
-    p->whole = true;
-    if (accum_init(&p->acc) < 0)
-        return no_memory(path, e);
-    return histfile_load(path, &p->acc, NULL, e);
+    return load_statistics(p, path, e);
 }
 
-static int add_log(struct run *r, const char *folder, const char *file, const struct run_filter *f,
+/* path: of the log; folder: where its statistics and kept records lie. */
+static int add_log(struct run *r, const char *path, const char *folder, const struct run_filter *f,
                    struct error *e)
 {
+    const char *slash = strrchr(path, '/');
     struct run_process *more = realloc(r->processes, (r->process_count + 1) * sizeof(*more));
     struct run_process *p;
-    char path[4096 + 256];
 
     if (!more)
-        return no_memory(file, e);
+        return no_memory(path, e);
     r->processes = more;
     p = &more[r->process_count];
     memset(p, 0, sizeof(*p));
-    snprintf(path, sizeof(path), "%s/%s", folder, file);
     if (log_open(path, &p->log, e) < 0)
         return -1;
     r->process_count++;
-    p->name = strdup(file);
+    p->name = strdup(slash ? slash + 1 : path);
     if (!p->name)
         return no_memory(path, e);
     if (is_log_file_name(p->name))
@@ -154,20 +194,26 @@ static int add_log(struct run *r, const char *folder, const char *file, const st
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
+static const char *text_at(const json_t *array, size_t i)
+{
+    const char *text = json_string_value(json_array_get(array, i));
+
+    return text ? text : "";
+}
+
 static char *join_array(const json_t *array)
 {
     size_t size = 1, i;
-    const json_t *item;
     char *text, *at;
 
-    json_array_foreach(array, i, item) size +=
-        strlen(json_string_value(item) ? json_string_value(item) : "") + 1;
+    for (i = 0; i < json_array_size(array); i++)
+        size += strlen(text_at(array, i)) + 1;
     at = text = malloc(size);
     if (!text)
         return NULL;
     *at = '\0';
-    json_array_foreach(array, i, item) at +=
-        sprintf(at, "%s%s", i ? " " : "", json_string_value(item) ? json_string_value(item) : "");
+    for (i = 0; i < json_array_size(array); i++)
+        at += sprintf(at, "%s%s", i ? " " : "", text_at(array, i));
     return text;
 }
 
@@ -178,7 +224,8 @@ static char *copy_text(const json_t *object, const char *key)
     return s ? strdup(s) : NULL;
 }
 
-static int read_run_json(struct run *r, const char *folder, struct error *e)
+/* *log_dir: where the live logs are, malloc'ed; NULL when all were taken over. */
+static int read_run_json(struct run *r, const char *folder, char **log_dir, struct error *e)
 {
     json_error_t je;
     json_t *j, *v;
@@ -201,62 +248,58 @@ static int read_run_json(struct run *r, const char *folder, struct error *e)
     if ((v = json_object_get(j, "signal")) && json_is_integer(v))
         r->signal = (int)json_integer_value(v);
     r->simulated = json_is_true(json_object_get(j, "simulated"));
+    *log_dir = copy_text(j, "log_dir");
     json_decref(j);
     return 0;
 }
 
-static int by_text(const void *a, const void *b)
+/* A log that its collector has not taken over is read where it lives; the folder has but a copy. */
+static int load_log(struct run *r, const struct loglist *live, const char *path,
+                    const struct run_filter *f, struct error *e)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const char *name = strrchr(path, '/') + 1;
+
+    for (size_t i = 0; i < live->count; i++)
+        if (!strcmp(strrchr(live->paths[i], '/') + 1, name) &&
+            add_log(r, live->paths[i], r->path, f, e) == 0)
+            return 0;
+    return add_log(r, path, r->path, f, e);
 }
 
-static int list_logs(const char *folder, char ***names, size_t *count, struct error *e)
+static int load_logs(struct run *r, const struct loglist *own, const struct loglist *live,
+                     const struct run_filter *f, struct error *e)
 {
-    DIR *d = opendir(folder);
-    struct dirent *entry;
-
-    *names = NULL;
-    *count = 0;
-    if (!d)
-        return error_set(e, folder, 0, "can't open the run: %s", strerror(errno));
-    while ((entry = readdir(d))) {
-        char **more;
-        if (!is_log_file_name(entry->d_name))
-            continue;
-        more = realloc(*names, (*count + 1) * sizeof(*more));
-        if (!more || !(more[*count] = strdup(entry->d_name))) {
-            if (more)
-                *names = more;
-            closedir(d);
-            return no_memory(folder, e);
-        }
-        *names = more;
-        ++*count;
-    }
-    closedir(d);
-    qsort(*names, *count, sizeof(**names), by_text);
+    for (size_t i = 0; i < own->count; i++)
+        if (load_log(r, live, own->paths[i], f, e) < 0)
+            return -1;
+    for (size_t i = 0; i < live->count; i++) /* of processes that the collector has not saved yet */
+        if (!loglist_has(own, strrchr(live->paths[i], '/') + 1) &&
+            add_log(r, live->paths[i], r->path, f, e) < 0)
+            return -1;
+    if (r->process_count == 0)
+        return error_set(e, r->path, 0,
+                         "holds no log (*" NCCLSHIM_LOG_SUFFIX "): no process of that run made an "
+                         "NCCL call under the shim, or this is not a run folder");
     return 0;
 }
 
 static int load_folder(struct run *r, const struct run_filter *f, struct error *e)
 {
-    char **names;
-    size_t count;
-    int rc = list_logs(r->path, &names, &count, e);
+    struct loglist own, live = {0};
+    char *log_dir = NULL;
+    int rc = 0;
 
+    if (loglist_read(r->path, r->live, &own) < 0)
+        rc = error_set(e, r->path, 0, "can't open the run: %s", strerror(errno));
     if (rc == 0)
-        rc = read_run_json(r, r->path, e);
-    if (rc == 0 && count == 0)
-        rc = error_set(e, r->path, 0,
-                       "holds no log (*" NCCLSHIM_LOG_SUFFIX
-                       "): no process of that run made an NCCL "
-                       "call under the shim, or this is not a run folder");
-    for (size_t i = 0; i < count; i++) {
-        if (rc == 0)
-            rc = add_log(r, r->path, names[i], f, e);
-        free(names[i]);
-    }
-    free(names);
+        rc = read_run_json(r, r->path, &log_dir, e);
+    if (rc == 0 && log_dir)
+        loglist_read(log_dir, false, &live); /* gone with the last process: nothing is missing */
+    if (rc == 0)
+        rc = load_logs(r, &own, &live, f, e);
+    loglist_free(&own);
+    loglist_free(&live);
+    free(log_dir);
     return rc;
 }
 
@@ -268,7 +311,7 @@ static int load_file(struct run *r, const struct run_filter *f, struct error *e)
 
     if (!folder)
         return no_memory(r->path, e);
-    rc = add_log(r, folder[0] ? folder : "/", slash ? slash + 1 : r->path, f, e);
+    rc = add_log(r, r->path, folder[0] ? folder : "/", f, e);
     free(folder);
     return rc;
 }

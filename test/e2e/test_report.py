@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `report` says of runs whose every number is known."""
 import json
+import os
 import random
 import re
 import shutil
+import signal
 import struct
 import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -347,3 +352,29 @@ def test_every_hint_is_told_in_the_documentation(box):
     keys = set(re.findall(r'hint\(f, "(\w+)"', source))
     assert len(keys) > 15
     assert [k for k in sorted(keys) if "`%s`" % k not in page] == []
+
+
+def test_a_run_under_way_is_current_and_stays_whole_when_all_of_it_is_killed(box):
+    """The collector saves every ten seconds; what came since is in the live log."""
+    serve = [sys.executable, str(Path(logmaker.__file__)), "serve", "--records", "5000", "--linger", "60", "--no-close"]
+    run = box.start(box.command, "run", "-o", "run", "--", *serve)
+    try:
+        deadline = time.monotonic() + 20
+        seen = 0
+        while seen < 5000 and time.monotonic() < deadline:
+            time.sleep(0.2)
+            done = box.cli("report", "run", "--json")
+            if done.code == 0:
+                report = json.loads(done.out)
+                seen = report["log"]["timed"]
+        assert seen == 5000 and report["run"]["state"] == "still running"
+        top = box.cli("top", "--batch", "--frames", "1").out
+        assert "1 process" in top, top
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    deadline = time.monotonic() + 10
+    while report["run"]["state"] == "still running" and time.monotonic() < deadline:
+        report = box.json("report", "run")
+    assert report["run"]["state"] == "not closed (killed?)"
+    assert report["log"]["timed"] == 5000 and report["log"]["lost"] == 0
