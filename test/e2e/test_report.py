@@ -378,3 +378,11 @@ def test_a_run_under_way_is_current_and_stays_whole_when_all_of_it_is_killed(box
         report = box.json("report", "run")
     assert report["run"]["state"] == "not closed (killed?)"
     assert report["log"]["timed"] == 5000 and report["log"]["lost"] == 0
+
+
+@pytest.mark.parametrize("verb", ["report", "compare", "export", "top"])
+def test_manual_and_help_tell_the_same_options(box, verb):
+    shown = set(re.findall(r"--[a-z][a-z-]+", box.cli(verb, "--help").out.split("examples:")[0])) - {"--keep"}
+    page = (box.root / "docs" / "man" / ("ncclshim-%s.1" % verb)).read_text().replace("\\-", "-")
+    told = set(re.findall(r"--[a-z][a-z-]+", page.split(".SH OPTIONS")[1].split(".SH EXIT")[0])) - {"--help"}
+    assert shown == told
