@@ -22,6 +22,11 @@ def test_the_settings_script_runs_to_its_end_on_the_simulator(box):
     assert "SIMULATED" in (box.dir / "gpu" / "settings.txt").read_text()
 
 
+def test_the_script_for_eight_ranks_runs_to_its_end_on_the_simulator(box):
+    script(box, "eight.sh")
+    assert "8 ranks" in (box.dir / "gpu" / "eight.txt").read_text()
+
+
 def test_c02_nccl_max_ctas_in_the_shell_wins_and_the_report_says_so(box):
     profile = box.profile("four", "[comm]\nmax_ctas = 4\n")
     done = box.cli("run", "-p", profile, "-o", "run", "--", box.build / "cost" / "births", "InitRank", env={"NCCL_MAX_CTAS": 2})

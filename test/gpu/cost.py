@@ -146,7 +146,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=40, help="timed repeats of each shape in each run (40)")
     parser.add_argument("--calls", type=int, default=122)
-    parser.add_argument("--parts", default="truth,cost,captures,killed,memcheck")
+    parser.add_argument("--parts", default="truth,cost,captures,killed,stuck,memcheck")
     opt = parser.parse_args()
     if opt.simulate:
         opt.repeats, opt.calls, opt.rounds = min(opt.repeats, 3), min(opt.calls, 20), min(opt.rounds, 1)
@@ -170,6 +170,8 @@ def main():
         proofs.captures(place, load, 10 if opt.simulate else 200)
     if "killed" in parts:
         proofs.killed(place, 1 if opt.simulate else 5)
+    if "stuck" in parts:
+        proofs.stuck(place, load)
     if "cost" in parts:
         until_s = 60 if "memcheck" in parts and not opt.simulate else 5
         p2ps = (True, False) if place.layout.endswith("GPUs") else (True,)

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 
 from harness.reports import all_reduces, is_closed, summary
 from loads import Stamps, shape
@@ -69,6 +70,40 @@ def killed(place, times):
         good += whole <= timed <= whole + place.ranks * calls and torn == 0 and not is_closed(report) and code in (-9, 137)
     place.verdict("SIGKILL in mid-replay, %d times: every finished call is there, none torn" % times, good == times,
                   "%d of %d" % (good, times))
+
+
+def stuck(place, load):
+    """T03: abort and exit beside a collective that never ends; compute beside communication on one hardware queue."""
+    if place.ranks != 2:
+        place.skip("a call that never ends", "for two ranks, not %d" % place.ranks)
+        return
+    program = os.path.join(place.build, "cost", "stuck") + (" --one-gpu" if place.layout == "one GPU" else "")
+    for end in ("abort", "exit"):
+        took = {}
+        for shim in (False, True):
+            folder = tempfile.mkdtemp(prefix="ncclshim-stuck-", dir="/dev/shm")
+            begin = time.monotonic()
+            code, output = place.run(["bash", "-c", "echo go | LD_PRELOAD=$TEST_SHIM %s %s" % (program, end)], 20,
+                                     {"TEST_SHIM": place.shim if shim else "", "NCCLSHIM_LOG_DIR": folder})
+            took[shim] = time.monotonic() - begin if code == 0 else None
+            shutil.rmtree(folder, ignore_errors=True)
+        if took[False] is None:
+            place.skip("%s beside a call that never ends" % end, "it hangs or fails without the shim, too")
+            continue
+        place.verdict("%s beside a call that never ends is not delayed" % end, took[True] is not None and
+                      took[True] < took[False] + 3, "%s s, without the shim %.1f" % (took[True], took[False]))
+    if place.layout == "one GPU":
+        place.skip("compute beside communication on one hardware queue", "ranks that share a GPU would wait for each other for ever")
+        return
+    walls = {}
+    for queues in ("8", "1"):
+        for way in ("bare", "every", "eighth"):
+            result = load.run(way, [shape("beside", "eager", beside=20, repeats=3 if place.layout == "simulator" else 30)],
+                              {"CUDA_DEVICE_MAX_CONNECTIONS": queues})
+            walls[queues, way] = result.wall("beside") if result.good else None
+    print("note: 20 us of compute beside each call, us a call: " + ", ".join(
+        "%s queue%s %s %s" % (q, "s" * (q != "1"), way, "-" if w is None else "%.1f" % w) for (q, way), w in walls.items()))
+    place.verdict("compute beside communication on one hardware queue goes on", None not in walls.values(), "%s" % walls)
 
 
 def memcheck(place, load):

@@ -36,6 +36,8 @@ static bool set_key(struct shape *s, const char *key, const char *text)
         s->gap_ns = (uint64_t)(value * 1000);
     else if (!strcmp(key, "late"))
         s->late_ns = (uint64_t)(value * 1000);
+    else if (!strcmp(key, "beside"))
+        s->beside_ns = (uint64_t)(value * 1000);
     else if (!strcmp(key, "events"))
         s->events = value > 0;
     else
@@ -64,6 +66,8 @@ static int parse_shape(struct shape *s, char *word)
                 return wrong("no such key or value in a shape:", part);
         }
     }
+    if (s->beside_ns && s->kind == KIND_GRAPH)
+        return wrong("beside= is for eager shapes:", s->name);
     return s->calls > 0 && s->repeats > 0 ? 0 : wrong("nothing to do in shape", s->name);
 }
 

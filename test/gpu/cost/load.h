@@ -38,6 +38,7 @@ struct shape {
     int small;        /* small=0: tiny kernels before each call, as between a model's all-reduces */
     uint64_t gap_ns;  /* gap=0, in us: a kernel of that length before each call */
     uint64_t late_ns; /* late=0, in us: that much longer on rank 1 */
+    uint64_t beside_ns; /* beside=0, in us: before each call a kernel of that length on a second stream */
     bool events;      /* a pair of events around each call (single has them always) */
 };
 
@@ -66,7 +67,7 @@ struct rank {
     int number;
     CUdevice device;
     CUcontext ctx;
-    CUstream stream;
+    CUstream stream, second;
     CUmodule module;
     CUfunction spin;
     ncclComm_t comm;

@@ -31,11 +31,16 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-static void spin(struct rank *r, uint64_t ns)
+static void spin_on(struct rank *r, CUstream stream, uint64_t ns)
 {
     void *params[] = {&ns};
 
-    CU(cuLaunchKernel(r->spin, 1, 1, 1, 32, 1, 1, 0, r->stream, params, NULL));
+    CU(cuLaunchKernel(r->spin, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+}
+
+static void spin(struct rank *r, uint64_t ns)
+{
+    spin_on(r, r->stream, ns);
 }
 
 static void all_reduce(struct rank *r, size_t bytes)
@@ -57,6 +62,7 @@ static void set_up(struct rank *r)
     CU(cuDevicePrimaryCtxRetain(&r->ctx, r->device));
     CU(cuCtxSetCurrent(r->ctx));
     CU(cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));
+    CU(cuStreamCreate(&r->second, CU_STREAM_NON_BLOCKING));
     CU(cuModuleLoadData(&r->module, spin_ptx));
     CU(cuModuleGetFunction(&r->spin, r->module, SPIN_KERNEL));
     spin(r, 0); /* kernels are loaded at their first launch */
@@ -115,6 +121,8 @@ static void one_call(struct rank *r, const struct shape *s, struct state *st, in
         spin(r, 0);
     if (gap)
         spin(r, gap);
+    if (s->beside_ns)
+        spin_on(r, r->second, s->beside_ns);
     mark(r, s, st->events[2 * i]);
     all_reduce(r, s->bytes);
     mark(r, s, st->events[2 * i + 1]);
@@ -151,6 +159,8 @@ static double one_repeat(struct rank *r, const struct shape *s, struct state *st
     for (int i = 0; s->kind == KIND_EAGER && i < s->calls; i++)
         one_call(r, s, st, i);
     CU(cuStreamSynchronize(r->stream));
+    if (s->beside_ns)
+        CU(cuStreamSynchronize(r->second));
     r->calls += (uint64_t)s->calls;
     return (now_us() - start) / s->calls;
 }
@@ -243,6 +253,7 @@ static void tear_down(struct rank *r)
     load_meet(r);
     CU(cuMemFree(r->buffer));
     CU(cuModuleUnload(r->module));
+    CU(cuStreamDestroy(r->second));
     CU(cuStreamDestroy(r->stream));
     CU(cuDevicePrimaryCtxRelease(r->device));
     for (int i = 0; i < r->opt->shape_count; i++) {
