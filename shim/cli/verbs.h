@@ -22,6 +22,7 @@
     X(verb_compare, "compare", "runs against each other, with intervals and a verdict")            \
     X(verb_export, "export", "calls and statistics for other programs: Perfetto, CSV, ...")        \
     X(verb_clean, "clean", "remove logs that no living process holds")                             \
+    X(verb_doctor, "doctor", "what stands in the way: GPUs, limits, libraries, unseen processes") \
     X(verb_top, "top", "live: rates and times of the servers that run now, a bar for each rank")
 
 #define X(fn, word, line) int fn(int argc, char **argv);
