@@ -36,11 +36,13 @@ static bool any_on_its_way(void)
     struct log_writer *log = shim_log_if_open();
 
     for (uint32_t i = 0; log && i < log->comm_cap; i++) {
-        const struct ncclshim_comm *e = &log->comms[i];
+        struct ncclshim_comm *e = &log->comms[i];
         uint32_t state =
             atomic_load_explicit((_Atomic uint32_t *)&log->comms[i].state, memory_order_acquire);
+        uint32_t flags = atomic_load_explicit((_Atomic uint32_t *)&e->flags, memory_order_relaxed);
         if (state == NCCLSHIM_COMM_STARTING ||
-            (state == NCCLSHIM_COMM_READY && (e->flags & NCCLSHIM_COMM_NONBLOCKING) && !e->hash))
+            (state == NCCLSHIM_COMM_READY && (flags & NCCLSHIM_COMM_NONBLOCKING) &&
+             !atomic_load_explicit((_Atomic uint64_t *)&e->hash, memory_order_relaxed)))
             return true;
     }
     return false;

@@ -87,6 +87,7 @@ static struct comm *take_place(void)
 
 static void give_place(struct comm *c)
 {
+    atomic_store_explicit(&c->door, 0, memory_order_relaxed);
     atomic_store_explicit(&c->state, 0, memory_order_release);
 }
 
@@ -260,8 +261,10 @@ void birth_begin(struct birth *b, const struct birth_facts *f, ncclComm_t *out)
         shim_note_library(f->lib);
     }
     decide_config(b, f, &facts);
-    if (b->comm)
+    if (b->comm) {
         b->comm->config = b->config;
+        atomic_store_explicit(&b->comm->door, 1, memory_order_release);
+    }
     birth_current = b;
 }
 
@@ -293,6 +296,8 @@ void birth_end(struct birth *b, ncclResult_t result)
             c->entry->ring = (int32_t)c->gpu->ring_number;
         }
     }
+    if (!c->nonblocking) /* what NCCL had to say it has said */
+        atomic_store_explicit(&c->door, 0, memory_order_relaxed);
     if (c->entry)
         c->entry->ready_ns = log_now_ns();
     set_state(c, NCCLSHIM_COMM_READY);
@@ -365,7 +370,7 @@ static void learn(struct comm *c, uint64_t hash, const char *name, int nodes)
 {
     if (!c->entry)
         return;
-    c->entry->hash = hash;
+    atomic_store_explicit((_Atomic uint64_t *)&c->entry->hash, hash, memory_order_relaxed);
     c->entry->nodes = nodes;
     if (name && *name && !c->name[0]) {
         snprintf(c->name, sizeof(c->name), "%s", name);
@@ -373,16 +378,20 @@ static void learn(struct comm *c, uint64_t hash, const char *name, int nodes)
     }
 }
 
+/*
+ * One on its way into life, or one whose non-blocking init has returned to the program while NCCL
+ * still works on it. Births of one group arrive on threads of NCCL's, several at once: each takes
+ * another.
+ */
 static struct comm *starting_with(int ranks, int rank)
 {
     for (int i = 0; i < COMM_LIVE_MAX; i++) {
         struct comm *c = &pool[i];
-        if (!atomic_load_explicit(&c->state, memory_order_acquire) || !c->entry || c->entry->hash)
+        int offered = 1;
+        if (atomic_load_explicit(&c->door, memory_order_acquire) != offered)
             continue;
-        /* A non-blocking init has returned to the program while NCCL still works on it. */
-        if ((c->entry->state == NCCLSHIM_COMM_STARTING ||
-             (c->entry->state == NCCLSHIM_COMM_READY && c->nonblocking)) &&
-            (c->ranks == ranks || c->ranks < 0) && (c->rank == rank || c->rank < 0))
+        if ((c->ranks == ranks || c->ranks < 0) && (c->rank == rank || c->rank < 0) &&
+            atomic_compare_exchange_strong(&c->door, &offered, 2))
             return c;
     }
     return NULL;
@@ -396,6 +405,8 @@ struct comm *comm_for_plugin(uint64_t hash, const char *name, int nodes, int ran
     struct log_writer *log;
 
     atomic_store_explicit(&shim_nccl_began, 1, memory_order_relaxed);
+    if (c)
+        atomic_store_explicit(&c->door, 2, memory_order_relaxed);
     if (c && (c->ranks < 0 || c->rank < 0) && c->entry) { /* children of split, shrink and grow */
         c->ranks = c->entry->ranks = ranks;
         c->rank = c->entry->rank = rank;

@@ -32,9 +32,10 @@ struct comm {
     struct gpu *gpu;               /* NULL: its calls are counted, not timed */
     struct ncclshim_comm *entry;   /* in the log; NULL when there is no log */
     uint32_t number;
-    int ranks, rank;
+    _Atomic int ranks, rank;       /* -1 until learnt */
     int index;                     /* n-th communicator of the process */
-    bool nonblocking;
+    _Atomic bool nonblocking;
+    _Atomic int door;              /* 1: NCCL's plugin doors may yet tell of its birth; 2: they have */
     _Atomic int without_handle;    /* known from a plugin door alone */
     bool symmetric;                /* has symmetric windows: NCCL's kernels may be launched dependently */
     _Atomic int used;              /* bit 0 eagerly, bit 1 under capture */

@@ -115,12 +115,14 @@ static void find_shim(void)
         fclose(maps);
 }
 
-static void watch(const char *caller)
+__attribute__((unused)) static void watch(const char *caller)
 {
     if (atomic_load_explicit(&watching, memory_order_relaxed) && caller >= shim_low && caller < shim_high)
         atomic_fetch_add(&caught, 1);
 }
 
+/* ThreadSanitizer has a malloc of its own, and this one would be called before it is up. */
+#ifndef __SANITIZE_THREAD__
 extern void *__libc_malloc(size_t n);
 extern void *__libc_calloc(size_t a, size_t b);
 extern void *__libc_realloc(void *p, size_t n);
@@ -139,6 +141,7 @@ void *realloc(void *p, size_t n)
     watch(__builtin_return_address(0));
     return __libc_realloc(p, n);
 }
+#endif
 
 static void all_kinds(struct rank *r)
 {

@@ -50,6 +50,7 @@ struct shape {
     const char *name;
     void (*run)(void);
 };
-extern const struct shape group_shapes[], capture_shapes[], birth_shapes[], process_shapes[], config_shapes[];
+extern const struct shape group_shapes[], capture_shapes[], birth_shapes[], process_shapes[], config_shapes[],
+    thread_shapes[];
 
 #endif
