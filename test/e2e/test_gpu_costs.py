@@ -14,12 +14,12 @@ def script(box, name, *args):
 def test_the_cost_script_runs_to_its_end_on_the_simulator(box):
     script(box, "cost.sh", "--budget", 70)
     text = (box.dir / "gpu" / "cost.txt").read_text()
-    assert "SIMULATED" in text and "100.0 %" in text
+    assert "layout: simulator" in text and "100.0 %" in text
 
 
 def test_the_settings_script_runs_to_its_end_on_the_simulator(box):
     script(box, "settings.sh", "--budget", 70)
-    assert "SIMULATED" in (box.dir / "gpu" / "settings.txt").read_text()
+    assert "layout: simulator" in (box.dir / "gpu" / "settings.txt").read_text()
 
 
 def test_the_script_for_eight_ranks_runs_to_its_end_on_the_simulator(box):

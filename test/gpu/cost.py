@@ -117,7 +117,7 @@ class Costs:
             bad = [k for k in self.kept[way] if k[0] != k[1]]
             place.verdict("%s: all records kept" % SAYS[way], self.kept[way] and not bad,
                           "kept, wanted: %s" % (bad[:2],))
-        if place.layout == "simulator":
+        if place.simulated:
             return
         base, off = self.wall("bare", "graph"), self.extra("off", "graph")
         if base and off is not None:
@@ -141,6 +141,7 @@ class Costs:
 def main():
     parser = argparse.ArgumentParser(description="what timing every call costs, and whether the times are true; see cost.sh")
     parser.add_argument("--simulate", action="store_true")
+    parser.add_argument("--one-gpu", action="store_true", help="all ranks on one GPU even where there are more")
     parser.add_argument("--budget", type=int, default=400, help="seconds (400)")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -150,13 +151,13 @@ def main():
     opt = parser.parse_args()
     if opt.simulate:
         opt.repeats, opt.calls, opt.rounds = min(opt.repeats, 3), min(opt.calls, 20), min(opt.rounds, 1)
-    place = Place(opt.simulate, opt.budget, opt.ranks)
+    place = Place(opt.simulate, opt.budget, opt.ranks, opt.one_gpu)
     if place.layout is None:
         place.close()
         print("skip cost: " + place.reason)
         return 77
     parts, load = opt.parts.split(","), Load(place)
-    label = "SIMULATED (no figure of these means anything)" if opt.simulate else place.layout
+    label = place.layout + (": no figure of these means anything" if opt.simulate else "")
     text, data = "layout: %s, %d ranks; NCCL %s\n" % (label, place.ranks, place.nccl_lib), {"layout": label}
     if "truth" in parts or "late" in parts:
         found = truth.Truth(load, small=opt.simulate)

@@ -34,6 +34,7 @@ class Eight:
         out = os.path.join(self.place.out, "%d-%s" % (step, name.split(".")[0]))
         args = ["bash", os.path.join(HERE, name), "--ranks", self.place.ranks, "--budget", LIMITS[step] - 15, *args]
         args += ["--simulate"] if self.simulate else []
+        args += ["--one-gpu"] if self.place.one_gpu else []
         env = {"OUT": out, "BUILD": self.place.build}
         if "LD_LIBRARY_PATH" in os.environ:  # not ours, which names the library already
             env["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
@@ -71,7 +72,7 @@ class Eight:
         return json.JSONDecoder().raw_decode(output[start:])[0]
 
     def step_3(self):
-        if self.place.layout == "one GPU":
+        if self.place.one_gpu:
             self.place.skip("step 3", "settings of eight ranks on one GPU say nothing about eight GPUs")
             return
         for profile in PROFILES[:1] if self.simulate else PROFILES:
@@ -164,25 +165,26 @@ class Eight:
 def main():
     parser = argparse.ArgumentParser(description="eight ranks; see eight.sh")
     parser.add_argument("--simulate", action="store_true")
+    parser.add_argument("--one-gpu", action="store_true", help="all ranks on one GPU even where there are more")
     parser.add_argument("--ranks", type=int, default=0, help="default 8, or 4 on 4 to 7 GPUs")
     parser.add_argument("--steps", default="1,2,4,5,3", help="in this order (1,2,4,5,3: the longest last)")
     opt = parser.parse_args()
-    place = Place(opt.simulate, 590, opt.ranks or 8)
-    if place.layout is None and not opt.ranks and getattr(place, "gpus", 0) >= 4:
+    place = Place(opt.simulate, 590, opt.ranks or 8, opt.one_gpu)
+    if not (opt.simulate or opt.ranks or opt.one_gpu) and 4 <= getattr(place, "gpus", 0) < 8:
         place.close()
-        place = Place(opt.simulate, 590, 4)
+        place = Place(False, 590, 4)
     if place.layout is None:
         place.close()
         print("skip eight: " + place.reason)
         return 77
-    if place.layout == "one GPU":
+    if place.one_gpu:
         place.env.setdefault("NCCL_MAX_CTAS", "2")  # or the kernels of eight ranks don't fit it together
     eight = Eight(place, opt.simulate)
     for step in opt.steps.split(","):
         begin = time.monotonic()
         getattr(eight, "step_" + step)()
         print("note: step %s took %.0f s" % (step, time.monotonic() - begin), flush=True)
-    label = "SIMULATED (no figure of these means anything)" if opt.simulate else place.layout
+    label = place.layout + (": no figure of these means anything" if opt.simulate else "")
     text = "layout: %s, %d ranks; NCCL %s\n%s" % (label, place.ranks, place.nccl_lib, eight.text)
     print(text, end="", flush=True)
     place.save("eight.txt", text)

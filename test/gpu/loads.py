@@ -51,7 +51,7 @@ class Load:
 
     def lacking(self, way):
         """Why a way can't be had here; None when it can."""
-        if way in ("inspector", "cupti", "cupti+every") and self.place.layout == "simulator":
+        if way in ("inspector", "cupti", "cupti+every") and self.place.simulated:
             return "not on the simulator"
         if way == "inspector" and not os.path.exists(self.inspector):
             return "no %s (GPU_KIT names the folder)" % self.inspector
@@ -89,7 +89,7 @@ class Load:
             full = self.env(way, folder, settings)
             full.update(env or {})
             args = [self.program, "--ranks", place.ranks, "--limit", limit_s - 5]
-            if place.layout == "one GPU":
+            if place.one_gpu:
                 args.append("--one-gpu")
             code, output = place.run(args + list(shapes), limit_s, full)
             return Result(way, code, output, folder)

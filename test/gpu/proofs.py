@@ -18,7 +18,7 @@ def run_shape(place, load, name, profile=None, env=None, limit_s=60):
         full = dict(env or {})
         if profile is not None:
             full.update(load.shim_env(profile, folder))
-        if place.layout == "one GPU":
+        if place.one_gpu:
             full["SHAPES_ONE_GPU"] = "1"
         code, output = place.run([os.path.join(place.build, "clients", "shapes"), name], limit_s, full)
         return code, output, Stamps(folder)
@@ -77,7 +77,7 @@ def stuck(place, load):
     if place.ranks != 2:
         place.skip("a call that never ends", "for two ranks, not %d" % place.ranks)
         return
-    program = os.path.join(place.build, "cost", "stuck") + (" --one-gpu" if place.layout == "one GPU" else "")
+    program = os.path.join(place.build, "cost", "stuck") + (" --one-gpu" if place.one_gpu else "")
     for end in ("abort", "exit"):
         took = {}
         for shim in (False, True):
@@ -92,13 +92,13 @@ def stuck(place, load):
             continue
         place.verdict("%s beside a call that never ends is not delayed" % end, took[True] is not None and
                       took[True] < took[False] + 3, "%s s, without the shim %.1f" % (took[True], took[False]))
-    if place.layout == "one GPU":
+    if place.one_gpu:
         place.skip("compute beside communication on one hardware queue", "ranks that share a GPU would wait for each other for ever")
         return
     walls = {}
     for queues in ("8", "1"):
         for way in ("bare", "every", "eighth"):
-            result = load.run(way, [shape("beside", "eager", beside=20, repeats=3 if place.layout == "simulator" else 30)],
+            result = load.run(way, [shape("beside", "eager", beside=20, repeats=3 if place.simulated else 30)],
                               {"CUDA_DEVICE_MAX_CONNECTIONS": queues})
             walls[queues, way] = result.wall("beside") if result.good else None
     print("note: 20 us of compute beside each call, us a call: " + ", ".join(
@@ -110,8 +110,8 @@ def memcheck(place, load):
     """compute-sanitizer's memcheck over a short run; ranks that share a GPU can stop each other under it, then one
     rank alone is checked."""
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    if place.layout == "simulator" or not os.path.exists(tool):
-        place.skip("compute-sanitizer memcheck", "not on the simulator" if place.layout == "simulator" else "no such tool")
+    if place.simulated or not os.path.exists(tool):
+        place.skip("compute-sanitizer memcheck", "not on the simulator" if place.simulated else "no such tool")
         return
     shapes = [shape("graph", "graph", calls=20, repeats=3), shape("eager", "eager", calls=20, repeats=3)]
     for ranks in (place.ranks, 1):
@@ -125,7 +125,7 @@ def memcheck(place, load):
         preload = "LD_PRELOAD=" + env.pop("LD_PRELOAD")
         args = [tool, "--tool", "memcheck", "--error-exitcode", "9", "--target-processes", "all", "/usr/bin/env", preload,
                 load.program, "--ranks", ranks, "--limit", limit_s - 3]
-        code, output = place.run(args + (["--one-gpu"] if place.layout == "one GPU" else []) + shapes, limit_s, env)
+        code, output = place.run(args + (["--one-gpu"] if place.one_gpu else []) + shapes, limit_s, env)
         shutil.rmtree(folder, ignore_errors=True)
         if code in (3, 124, 137, "timeout") and ranks > 1:
             print("note: memcheck with %d ranks did not end in %d s; one rank" % (ranks, limit_s))

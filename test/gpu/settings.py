@@ -31,7 +31,7 @@ class Settings:
 
     def births(self, way):
         args = [os.path.join(self.place.build, "cost", "births")]
-        return args + (["--one-gpu"] if self.place.layout == "one GPU" else []) + [way]
+        return args + (["--one-gpu"] if self.place.one_gpu else []) + [way]
 
     def under(self, name, text, program, env=None):
         """(output, report) of a program under a profile of that text; the report is None when it failed."""
@@ -49,7 +49,7 @@ class Settings:
         shapes = [shape("%s-%d" % (kind, b), kind, bytes=b, calls=10, repeats=3)
                   for b in (SMALL, LARGE) for kind in ("eager", "graph")]
         program = [self.load.program, "--ranks", self.place.ranks, "--limit", 40]
-        program += ["--one-gpu"] if self.place.layout == "one GPU" else []
+        program += ["--one-gpu"] if self.place.one_gpu else []
         _, report = self.under(name, text, program + shapes)
         if report is None:
             return None
@@ -112,7 +112,7 @@ class Settings:
         """NCCL says for each search of each rank when it takes a graph from a file."""
         path = os.path.join(self.place.tmp, "graph.xml")
         code, output = self.place.run(self.births("InitRank"), 45, {"NCCL_GRAPH_DUMP_FILE": path})
-        if self.place.layout == "simulator":
+        if self.place.simulated:
             self.place.skip("a graph file for one rank count", "the simulator has no graphs")
             return
         if code != 0 or not os.path.exists(path):
@@ -186,7 +186,7 @@ class Settings:
         for name, row in medians.items():
             self.text += "%-16s%s\n" % (name, "".join("%12.2f" % row[b] for b in self.sizes))
         self.data["sizes"] = {"profile": text, "walls_us": found, "candidates_us": walls}
-        for b in self.sizes if self.place.layout != "simulator" else ():
+        for b in self.sizes if not self.place.simulated else ():
             better = min(medians["none"][b], medians["fewer-channels"][b])
             self.place.verdict("by-size at %s: as good as the better of none and fewer-channels" % size(b),
                                medians["by-size"][b] <= better * SAME, "%.2f, not %.2f us" % (medians["by-size"][b], better))
@@ -195,11 +195,12 @@ class Settings:
 def main():
     parser = argparse.ArgumentParser(description="settings that NCCL itself confirms; see settings.sh")
     parser.add_argument("--simulate", action="store_true")
+    parser.add_argument("--one-gpu", action="store_true", help="all ranks on one GPU even where there are more")
     parser.add_argument("--budget", type=int, default=180, help="seconds (180)")
     parser.add_argument("--rounds", type=int, default=5, help="of the comparison by size (5)")
     parser.add_argument("--parts", default="tune,max_ctas,named,graph_file,sizes")
     opt = parser.parse_args()
-    place = Place(opt.simulate, opt.budget, 2)
+    place = Place(opt.simulate, opt.budget, 2, opt.one_gpu)
     if place.layout is None:
         place.close()
         print("skip settings: " + place.reason)
@@ -210,7 +211,7 @@ def main():
             settings.sizes_part(1 if opt.simulate else opt.rounds, opt.simulate, 8)
         else:
             getattr(settings, part)()
-    label = "SIMULATED (no figure of these means anything)" if opt.simulate else place.layout
+    label = place.layout + (": no figure of these means anything" if opt.simulate else "")
     text = "layout: %s; NCCL %s\n%s" % (label, place.nccl_lib, settings.text)
     print(text, end="", flush=True)
     place.save("settings.txt", text)

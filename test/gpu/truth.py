@@ -71,7 +71,7 @@ class Truth:
 
     def judge(self, name, value, truth):
         self.rows.append((name, value, truth))
-        if self.place.layout == "simulator":
+        if self.place.simulated:
             return
         self.place.verdict("truth: %s: %s" % (name, "within 3 %" if truth > LONG_US else "within 1 us"),
                            near(value, truth), "%.2f us, not %.2f" % (value, truth))
@@ -130,7 +130,7 @@ class Truth:
             waiting = statistics.median(v for r, g in enumerate(graphs) if r != 1 for v in g[number].values())
             slow = statistics.median(graphs[1][number].values())
             self.late_rows.append((us, waiting, slow, even))
-            if self.place.layout != "simulator":
+            if not self.place.simulated:
                 self.place.verdict("truth: rank 1 is %d us late: the other waits just that" % us,
                                    near(waiting - slow, us), "%.2f us" % (waiting - slow))
                 self.place.verdict("truth: rank 1 is %d us late: its own calls are as short as before" % us,
