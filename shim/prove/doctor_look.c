@@ -81,6 +81,7 @@ static void look_at_processes(const struct doctor_options *o, const struct docto
                               struct doctor_list *l)
 {
     struct doctor_timing *t = calloc(all->count + 1, sizeof(*t));
+    struct doctor_view v = {o->root, o->pid != 0, false, o->moment_ms};
     unsigned told = 0;
 
     if (!t) {
@@ -89,8 +90,10 @@ static void look_at_processes(const struct doctor_options *o, const struct docto
     }
     doctor_timing_read(t, all, o->root, o->moment_ms);
     for (size_t i = 0; i < all->count; i++)
+        v.others_have_logs |= t[i].opened;
+    for (size_t i = 0; i < all->count; i++)
         if (o->pid || of_interest(&all->list[i])) {
-            doctor_process_judge(l, &all->list[i], &t[i], o->root, o->pid != 0, o->moment_ms);
+            doctor_process_judge(l, &all->list[i], &t[i], &v);
             told++;
         }
     if (!told)

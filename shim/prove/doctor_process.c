@@ -84,8 +84,11 @@ static void why_not(const struct doctor_process *p, const char *root, struct doc
         doctor_say(advice, "leave out --enable-memory-saver, or name the shim in "
                            "/etc/ld.so.preload of the container (docs/use/sglang.md)");
     } else if (doctor_process_meant(p)) {
-        doctor_say(why, "LD_PRELOAD was taken out of its environment on the way (it has %s)",
-                   preload && *preload ? preload : "none");
+        doctor_say(
+            why,
+            "ncclshim's variables are in its environment, and LD_PRELOAD without the shim (%s): "
+            "it was taken out on the way, or never there",
+            preload && *preload ? preload : "unset");
         doctor_say(advice, "sudo, su, Ray, mpirun, srun and containers filter it: docs/use/ has "
                            "the way round for each");
     } else {
@@ -111,10 +114,10 @@ static void add_copies(struct doctor_finding *f, const struct doctor_process *p)
     doctor_fact(f, "log", p->log ? json_text(p->log) : json_null());
 }
 
-static void judge_without(struct doctor_list *l, const struct doctor_process *p, const char *root,
-                          bool asked)
+static void judge_without(struct doctor_list *l, const struct doctor_process *p,
+                          const struct doctor_view *v)
 {
-    bool bad = p->copy_count && (asked || doctor_process_meant(p));
+    bool bad = p->copy_count && (v->asked || doctor_process_meant(p));
     struct doctor_line why = {0}, advice = {0};
     struct doctor_finding *f;
 
@@ -124,7 +127,7 @@ static void judge_without(struct doctor_list *l, const struct doctor_process *p,
         add_copies(f, p);
         return;
     }
-    why_not(p, root, &why, &advice);
+    why_not(p, v->root, &why, &advice);
     f = doctor_add(l,
                    bad             ? DOCTOR_BAD
                    : p->copy_count ? DOCTOR_WARN
@@ -136,7 +139,9 @@ static void judge_without(struct doctor_list *l, const struct doctor_process *p,
     add_copies(f, p);
 }
 
-static void judge_without_log(struct doctor_list *l, const struct doctor_process *p, bool asked)
+/* A launcher has NCCL mapped and leaves the calls to its workers: then one of them has a log. */
+static void judge_without_log(struct doctor_list *l, const struct doctor_process *p,
+                              const struct doctor_view *v)
 {
     const char *log = variable(p, "NCCLSHIM_LOG");
     struct doctor_finding *f;
@@ -148,20 +153,24 @@ static void judge_without_log(struct doctor_list *l, const struct doctor_process
     } else if (!p->copy_count) {
         f = doctor_add(l, DOCTOR_OK, "process", "process %d %s: the shim is in it, NCCL is not",
                        p->pid, p->name);
+    } else if (v->others_have_logs) {
+        f = doctor_add(l, DOCTOR_OK, "process",
+                       "process %d %s: the shim and NCCL are in it; it made no call", p->pid,
+                       p->name);
     } else {
-        f = doctor_add(l, asked ? DOCTOR_BAD : DOCTOR_WARN, "process",
-                       "process %d %s: the shim and NCCL are in it, but it has no log: no call "
-                       "came through yet, or there "
-                       "was no room for one",
-                       p->pid, p->name);
+        f = doctor_add(
+            l, DOCTOR_WARN, "process",
+            "process %d %s: the shim and NCCL are in it, but it has no log: no call came "
+            "through yet, or there was no room for one",
+            p->pid, p->name);
         doctor_advise(f, "a server that is still loading has made none; else its stderr has a line "
                          "that begins with ncclshim:");
     }
     add_copies(f, p);
 }
 
-static enum doctor_level say_timing(const struct doctor_process *p, const struct doctor_timing *t,
-                                    unsigned moment_ms, struct doctor_line *s)
+static enum doctor_level say_timing(const struct doctor_timing *t, unsigned moment_ms,
+                                    struct doctor_line *s)
 {
     char n[UNIT_SIZE], more[UNIT_SIZE];
     enum doctor_level level = DOCTOR_OK;
@@ -185,7 +194,6 @@ static enum doctor_level say_timing(const struct doctor_process *p, const struct
     }
     if (t->untimed && level == DOCTOR_OK)
         doctor_say(s, "; %u of %u communicators are counted only", t->untimed, t->comms);
-    (void)p;
     return level;
 }
 
@@ -203,7 +211,7 @@ static void judge_timed(struct doctor_list *l, const struct doctor_process *p,
         add_copies(f, p);
         return;
     }
-    level = say_timing(p, t, moment_ms, &s);
+    level = say_timing(t, moment_ms, &s);
     f = doctor_add(l, level, "process", "process %d %s: %s", p->pid, p->name, s.text);
     if (level == DOCTOR_BAD)
         doctor_advise(f, "its client binds names itself (RTLD_DEEPBIND, or NCCL linked "
@@ -237,8 +245,7 @@ static void judge_copies(struct doctor_list *l, const struct doctor_process *p)
 }
 
 void doctor_process_judge(struct doctor_list *l, const struct doctor_process *p,
-                          const struct doctor_timing *t, const char *root, bool asked,
-                          unsigned moment_ms)
+                          const struct doctor_timing *t, const struct doctor_view *v)
 {
     struct doctor_finding *f;
 
@@ -249,10 +256,10 @@ void doctor_process_judge(struct doctor_list *l, const struct doctor_process *p,
         return;
     }
     if (!p->shim)
-        judge_without(l, p, root, asked);
+        judge_without(l, p, v);
     else if (!p->log)
-        judge_without_log(l, p, asked);
+        judge_without_log(l, p, v);
     else
-        judge_timed(l, p, t, moment_ms);
+        judge_timed(l, p, t, v->moment_ms);
     judge_copies(l, p);
 }

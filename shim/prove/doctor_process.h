@@ -64,13 +64,18 @@ struct doctor_timing {
 void doctor_timing_read(struct doctor_timing *t, const struct doctor_processes *all,
                         const char *root, unsigned moment_ms);
 
-/*
- * One line for each process that has anything to do with NCCL. `asked`: the user named it with
- * --pid, so that a process without the shim is bad and not only worth a warning.
- */
+/* In which light a process is seen. */
+struct doctor_view {
+    const char *root;
+    bool asked; /* the user named it with --pid: without the shim it is bad, not only worth a
+                   warning */
+    bool others_have_logs; /* of those that are looked at */
+    unsigned moment_ms;
+};
+
+/* One line for the process, and one more when it has several copies of NCCL. */
 void doctor_process_judge(struct doctor_list *l, const struct doctor_process *p,
-                          const struct doctor_timing *t, const char *root, bool asked,
-                          unsigned moment_ms);
+                          const struct doctor_timing *t, const struct doctor_view *v);
 /* Was it meant to be under the shim, by its environment? */
 bool doctor_process_meant(const struct doctor_process *p);
 
