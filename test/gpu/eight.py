@@ -17,6 +17,7 @@ sys.path.insert(0, HERE)
 
 from loads import Load, shape  # noqa: E402
 from place import Place  # noqa: E402
+from truth import size  # noqa: E402
 
 PROFILES = ("none", "fewer-channels", "decode-graph", "pcie-latency", "sixteen-channels")
 SIZES = "8K,42K,256K,4M,64M"
@@ -27,7 +28,7 @@ LIMITS = {1: 110, 2: 120, 3: 250, 4: 45, 5: 40}
 class Eight:
     def __init__(self, place, simulate):
         self.place, self.load, self.simulate = place, Load(place), simulate
-        self.text = ""
+        self.text, self.data = "", {}
 
     def script(self, step, name, *args):
         """Another script of this folder; its verdicts become ours, its results a folder of ours."""
@@ -58,7 +59,7 @@ class Eight:
     # ---- profiles ------------------------------------------------------------------------------
 
     def bench(self, profile):
-        """{bytes: p50 in us} of a profile."""
+        """Plays the sizes under a profile; a line of the table."""
         options = ["--calls", "5", "--repeats", "2"] if self.simulate else ["--repeats", "10"]
         code, output = self.place.run([self.place.command, "bench", "-p", profile, "--sizes", SIZES.split(",4M")[0] if
                                        self.simulate else SIZES, "--graph", "--no-stamps", "--ranks", self.place.ranks,
@@ -66,10 +67,12 @@ class Eight:
         start = output.find("{")
         if code != 0 or start < 0:
             self.place.verdict("step 3: bench of " + profile, False, "exit code %s: %s" % (code, output.strip()[-200:]))
-            return None
-        self.place.save("3-bench-%s.json" % profile, output[start:])
+            return
+        found, _ = json.JSONDecoder().raw_decode(output[start:])
+        self.data[profile] = {row["bytes"]: row["median_ns"] for row in found["rows"]}
+        self.text += "%-17s %s\n" % (profile, "  ".join("%s %.2f us" % (size(b), ns / 1e3)
+                                                       for b, ns in sorted(self.data[profile].items())))
         self.place.verdict("step 3: bench of %s: every sum is right" % profile, True)
-        return json.JSONDecoder().raw_decode(output[start:])[0]
 
     def step_3(self):
         if self.place.one_gpu:
@@ -77,23 +80,34 @@ class Eight:
             return
         for profile in PROFILES[:1] if self.simulate else PROFILES:
             self.bench(profile)
-        for verb, args in (("tune", ["--budget", "150s", "--ranks", str(self.place.ranks)]),):
-            code, _ = self.place.run([self.place.command, verb, "--help"], 10)
-            if code != 0 or self.simulate:
-                self.place.skip("step 3: " + verb, "not on the simulator" if self.simulate else "there is no such verb")
-                continue
-            winner = os.path.join(self.place.out, "3-winner.ini")
-            code, output = self.place.run([self.place.command, verb, *args, "-o", winner], 175)
-            self.place.save("3-tune.txt", output)
-            self.place.verdict("step 3: tune ends within its budget", code in (0, 1), "exit code %s" % code)
-            if code == 0 and os.path.exists(winner):
-                self.compare(winner)
+        self.compare(self.tune() or "fewer-channels")
+
+    def tune(self):
+        """The profile that a search over the decode workload found."""
+        place = self.place
+        code, _ = place.run([place.command, "tune", "--help"], 10)
+        if code != 0 or self.simulate:
+            place.skip("step 3: tune", "too long for the simulator" if self.simulate else "there is no such verb")
+            return None
+        program = place.server_args("--requests", 1, "--steps", 30, "--prefill-calls", 2, "--limit", 25)
+        code, output, recorded = place.under_shim("decode", "none", program, 30)
+        winner = os.path.join(place.out, "3-winner.ini")
+        code, output = place.run([place.command, "tune", "--from", recorded, "--budget", "150s", "--write", winner,
+                                  "-o", os.path.join(place.tmp, "search")], 175)
+        place.save("3-tune.txt", output)
+        place.verdict("step 3: tune ends within its budget", code in (0, 1), "exit code %s: %s" % (code, output[-200:]))
+        return winner if os.path.exists(winner) else None
 
     def compare(self, winner):
-        program = self.place.server_args("--requests", 2, "--steps", 60, "--limit", 30)
-        code, output = self.place.run([self.place.command, "ab", "none", winner, "--", *program], 60)
-        self.place.save("3-ab.txt", output)
-        self.place.verdict("step 3: ab of tune's winner", code in (0, 1), "exit code %s: %s" % (code, output[-200:]))
+        place = self.place
+        program = place.server_args("--requests", 2, "--steps", 3 if self.simulate else 60, "--limit", 25)
+        code, output = place.run([place.command, "ab", "-p", "none", "-p", winner, "-n", 1 if self.simulate else 3, "--timeout",
+                                  30, "--metric", "tokens/s: ([0-9.]+)", "-o", os.path.join(place.tmp, "ab"), "--",
+                                  *program], 70)
+        place.save("3-ab.txt", output)
+        self.text += output if not self.simulate else ""
+        place.verdict("step 3: ab of none and %s" % os.path.basename(winner), code in (0, 1), "exit code %s: %s" % (
+            code, output[-200:]))
 
     # ---- skew ----------------------------------------------------------------------------------
 
@@ -153,9 +167,9 @@ class Eight:
         if any(codes) or not report:
             place.verdict("step 5: collector with %d servers" % place.ranks, False, "exit codes %s" % codes)
             return
-        log, size = report["log"], sum(os.stat(os.path.join(folder, f)).st_blocks * 512 for f in os.listdir(folder))
+        log, disk = report["log"], sum(os.stat(os.path.join(folder, f)).st_blocks * 512 for f in os.listdir(folder))
         self.text += "collector: %d processes, %d calls, %d timed, %d lost in %.1f s (start-up included), %.2f s of CPU, " \
-                     "run folder %d KiB\n" % (place.ranks, log["issued"], log["timed"], log["lost"], took, busy, size >> 10)
+                     "run folder %d KiB\n" % (place.ranks, log["issued"], log["timed"], log["lost"], took, busy, disk >> 10)
         wanted = place.ranks * ((repeats + 5) * (20 if self.simulate else 1000) + 1)
         place.verdict("step 5: every record of %d rings is kept or counted as lost" % place.ranks,
                       log["timed"] + log["lost"] == wanted, "%d and %d of %d" % (log["timed"], log["lost"], wanted))
@@ -188,7 +202,8 @@ def main():
     text = "layout: %s, %d ranks; NCCL %s\n%s" % (label, place.ranks, place.nccl_lib, eight.text)
     print(text, end="", flush=True)
     place.save("eight.txt", text)
-    place.save("eight.json", json.dumps({"layout": label, "ranks": place.ranks, "results": place.results}))
+    place.save("eight.json", json.dumps({"layout": label, "ranks": place.ranks, "profiles_ns": eight.data,
+                                         "results": place.results}))
     return place.close()
 
 
