@@ -19,6 +19,7 @@
     X(verb_report, "report", "what happened in a run: times, waiting, settings, what to look at")  \
     X(verb_bench, "bench", "play collectives on the GPUs: sizes, or the calls of a recorded run") \
     X(verb_ab, "ab", "one command under several profiles in turns, and which is better")          \
+    X(verb_tune, "tune", "find settings under which the calls of a run take less time, and prove them")  \
     X(verb_compare, "compare", "runs against each other, with intervals and a verdict")            \
     X(verb_export, "export", "calls and statistics for other programs: Perfetto, CSV, ...")        \
     X(verb_clean, "clean", "remove logs that no living process holds")                             \

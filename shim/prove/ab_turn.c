@@ -14,7 +14,8 @@
 
 #define SECOND 1000000000ull
 #define LOOK_MS 50u
-#define LAST_BYTES 400 /* of its output, told when it failed */
+#define LAST_BYTES 2000 /* of its output, in which the last line is looked for */
+#define LAST_SHOWN 300
 
 struct turn {
     struct ab_result *r;
@@ -26,30 +27,34 @@ struct turn {
 
 /* ---- telling what went wrong ------------------------------------------------------------------ */
 
-/* The last line of a file that says anything. */
+/*
+ * The last line of a file that says anything. What `ncclshim run` itself says comes last, and counts
+ * only when the command said nothing.
+ */
 static void last_line(const char *path, char *buf, size_t size)
 {
-    char text[LAST_BYTES + 1];
+    char text[LAST_BYTES + 1], *save = NULL;
     FILE *in = fopen(path, "re");
-    size_t n = 0, from;
+    bool theirs = false;
 
     buf[0] = '\0';
     if (!in)
         return;
     if (fseek(in, -LAST_BYTES, SEEK_END) < 0)
         rewind(in);
-    n = fread(text, 1, LAST_BYTES, in);
+    text[fread(text, 1, LAST_BYTES, in)] = '\0';
     fclose(in);
-    while (n && (text[n - 1] == '\n' || text[n - 1] == ' '))
-        n--;
-    for (from = n; from && text[from - 1] != '\n'; from--)
-        ;
-    snprintf(buf, size, "%.*s", (int)(n - from), text + from);
+    for (char *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
+        bool own = !strncmp(line, "ncclshim: ", 10);
+        if (line[strspn(line, " ")] && !(own && theirs))
+            snprintf(buf, size, "%s", line);
+        theirs |= !own;
+    }
 }
 
 static int turn_failed(const struct turn *x, const char *output, const char *what, struct error *e)
 {
-    char last[LAST_BYTES + 1];
+    char last[LAST_SHOWN];
     const struct ab_result *r = x->r;
 
     last_line(output, last, sizeof(last));

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/prove/tune_book.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *key, *text;
+} ends[TUNE_ENDS] = {
+    [TUNE_GOOD] = {"good", "good"},
+    [TUNE_WRONG] = {"wrong", "wrong sums"},
+    [TUNE_HUNG] = {"hang", "hung"},
+    [TUNE_FAILED] = {"failed", "failed"},
+};
+
+const char *tune_end_text(enum tune_end end)
+{
+    return ends[end].text;
+}
+
+const char *tune_end_key(enum tune_end end)
+{
+    return ends[end].key;
+}
+
+int tune_end_of_key(const char *key)
+{
+    for (int i = 0; key && i < TUNE_ENDS; i++)
+        if (!strcmp(ends[i].key, key))
+            return i;
+    return -1;
+}
+
+/* ---- spread ------------------------------------------------------------------------------------- */
+
+static bool same_for_row(const struct tune_book *b, const struct tune_trial *t, size_t row, const struct candidate *c)
+{
+    int class = b->w->rows[row].class;
+
+    return t->kind == TUNE_SEARCH && t->end == TUNE_GOOD && candidate_same_settings(&t->c, c) &&
+           (class < 0 || choice_equal(&t->c.rule[class], &c->rule[class]));
+}
+
+struct mean {
+    double log_ns, within; /* variance within a run, mean */
+    unsigned n;
+};
+
+static struct mean mean_of(const struct tune_book *b, size_t row, const struct candidate *c)
+{
+    struct mean m = {0, 0, 0};
+
+    for (size_t i = 0; i < b->count; i++) {
+        const struct tune_trial *t = b->trials[i];
+        if (!same_for_row(b, t, row, c))
+            continue;
+        m.log_ns += t->rows[row].log_ns;
+        m.within += t->rows[row].se * t->rows[row].se;
+        m.n++;
+    }
+    if (m.n) {
+        m.log_ns /= m.n;
+        m.within /= m.n;
+    }
+    return m;
+}
+
+/*
+ * Each trial's distance from the mean of its own kind: sums to (measurements - kinds) degrees of
+ * freedom. The median of the squares would resist outliers; with few runs the mean is the honest one.
+ */
+static double spread_of(const struct tune_book *b, size_t row)
+{
+    double squares = 0, freedom = 0, spread;
+
+    for (size_t i = 0; i < b->count; i++) {
+        const struct tune_trial *t = b->trials[i];
+        struct mean m;
+        if (!same_for_row(b, t, row, &t->c))
+            continue;
+        m = mean_of(b, row, &t->c);
+        if (m.n < 2)
+            continue;
+        squares += (t->rows[row].log_ns - m.log_ns) * (t->rows[row].log_ns - m.log_ns);
+        freedom += 1 - 1.0 / m.n;
+    }
+    if (freedom < 1.5)
+        return BOOK_SPREAD_UNKNOWN;
+    spread = sqrt(squares / freedom);
+    return spread > BOOK_SPREAD_LEAST ? spread : BOOK_SPREAD_LEAST;
+}
+
+/* ---- keeping ---------------------------------------------------------------------------------- */
+
+static int grow(struct tune_book *b)
+{
+    size_t room = b->room ? b->room * 2 : 64;
+    struct tune_trial **more = b->count < b->room ? b->trials : realloc(b->trials, room * sizeof(*more));
+
+    if (!more)
+        return -1;
+    if (b->count == b->room)
+        b->room = room;
+    b->trials = more;
+    return 0;
+}
+
+const struct tune_trial *book_add(struct tune_book *b, const struct tune_trial *t)
+{
+    struct tune_trial *copy = malloc(sizeof(*copy));
+
+    if (!copy || grow(b) < 0) {
+        free(copy);
+        return NULL;
+    }
+    *copy = *t;
+    b->trials[b->count++] = copy;
+    for (size_t i = 0; b->w && i < b->w->row_count; i++)
+        b->spread[i] = spread_of(b, i);
+    return copy;
+}
+
+void book_free(struct tune_book *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        free(b->trials[i]);
+    free(b->trials);
+    b->trials = NULL;
+    b->count = b->room = 0;
+}
+
+unsigned book_runs(const struct tune_book *b, const struct candidate *c)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < b->count; i++)
+        n += b->trials[i]->kind == TUNE_SEARCH && candidate_equal(&b->trials[i]->c, c);
+    return n;
+}
+
+const struct tune_trial *book_bad(const struct tune_book *b, const struct candidate *c)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->trials[i]->kind == TUNE_SEARCH && b->trials[i]->end != TUNE_GOOD &&
+            candidate_equal(&b->trials[i]->c, c))
+            return b->trials[i];
+    return NULL;
+}
+
+const struct tune_trial *book_find(const struct tune_book *b, enum tune_kind kind, const struct candidate *c,
+                                   unsigned nth)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->trials[i]->kind == kind && b->trials[i]->nth == nth && candidate_equal(&b->trials[i]->c, c))
+            return b->trials[i];
+    return NULL;
+}
+
+/* ---- estimates -------------------------------------------------------------------------------- */
+
+double book_spread(const struct tune_book *b, size_t row)
+{
+    return b->count ? b->spread[row] : BOOK_SPREAD_UNKNOWN;
+}
+
+struct estimate book_row(const struct tune_book *b, size_t row, const struct candidate *c)
+{
+    struct mean m = mean_of(b, row, c);
+    struct estimate e = {.known = m.n > 0, .log_ns = m.log_ns, .n = m.n};
+    double between;
+
+    if (!e.known)
+        return e;
+    between = book_spread(b, row);
+    between *= between;
+    e.se = sqrt((between > m.within ? between : m.within) / m.n);
+    e.df = m.n > 1 ? m.n - 1 : 1;
+    return e;
+}
+
+struct tune_cost book_cost(const struct tune_book *b, const struct candidate *c, int class)
+{
+    struct tune_cost cost = {.known = true, .worst = -1};
+    struct candidate base;
+    double variance = 0;
+
+    candidate_init(&base);
+    for (size_t i = 0; i < b->w->row_count; i++) {
+        const struct tune_row *row = &b->w->rows[i];
+        struct estimate mine, theirs;
+        double ratio, se;
+
+        if (class != BOOK_ALL && row->class != class)
+            continue;
+        mine = book_row(b, i, c);
+        theirs = book_row(b, i, &base);
+        if (!mine.known || !theirs.known) {
+            cost.known = false;
+            return cost;
+        }
+        ratio = exp(mine.log_ns - theirs.log_ns);
+        se = ratio * sqrt(mine.se * mine.se + theirs.se * theirs.se);
+        if (candidate_same_settings(c, &base) && (row->class < 0 || choice_empty(&c->rule[row->class])))
+            se = 0; /* it is the default: the same measurements */
+        cost.change += row->share * (ratio - 1);
+        variance += row->share * row->share * se * se;
+        if (ratio - 1 - TUNE_Z * se > cost.worst - TUNE_Z * cost.worst_se) {
+            cost.worst = ratio - 1;
+            cost.worst_se = se;
+            cost.worst_row = i;
+        }
+    }
+    cost.se = sqrt(variance);
+    return cost;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules by size: algorithm and protocol, then channels, then chunks. */
+#include <math.h>
+#include <string.h>
+
+#include "shim/base/names.h"
+#include "shim/profile/choice.h"
+#include "shim/prove/tune_search.h"
+
+#define STARTS 2 /* so many algorithms and protocols go on to channels */
+#define WORTH 0.005 /* a word more in a rule must save so much */
+
+static void add(struct choice_list *l, struct tune_choice c)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (choice_equal(&l->list[i], &c))
+            return;
+    if (l->count < TUNE_CHOICES)
+        l->list[l->count++] = c;
+}
+
+/* ---- picking ---------------------------------------------------------------------------------- */
+
+struct tune_choice rules_pick(const struct tune_search *t, const struct candidate *base, int class,
+                              const struct choice_list *l)
+{
+    struct tune_choice best = TUNE_NO_RULE;
+    struct tune_cost least = {0}, cost;
+    struct candidate c = *base;
+    bool any = false;
+
+    for (size_t i = 0; i < l->count; i++) {
+        c.rule[class] = l->list[i];
+        cost = book_cost(&t->book, &c, class);
+        if (cost.known && (!any || cost.change < least.change)) {
+            best = l->list[i];
+            least = cost;
+            any = true;
+        }
+    }
+    /* What says less and does as well is better: fewer words to be wrong elsewhere. */
+    for (size_t i = 0; i < l->count && any; i++) {
+        double share = 0, near;
+        for (size_t r = 0; r < t->w->row_count; r++)
+            share += t->w->rows[r].class == class ? t->w->rows[r].share : 0;
+        c.rule[class] = l->list[i];
+        cost = book_cost(&t->book, &c, class);
+        near = TUNE_Z * sqrt(cost.se * cost.se + least.se * least.se);
+        near = near < WORTH * share ? near : WORTH * share;
+        if (cost.known && choice_words(&l->list[i]) < choice_words(&best) && cost.change - least.change <= near)
+            best = l->list[i];
+    }
+    return best;
+}
+
+/* The first n by what is known, no rule left out. */
+static void best_few(const struct tune_search *t, const struct candidate *base, int class, const struct choice_list *l,
+                     size_t n, struct choice_list *out)
+{
+    struct choice_list rest = *l;
+
+    out->count = 0;
+    while (n-- && rest.count) {
+        size_t best = rest.count;
+        struct tune_cost least = {0}, cost;
+        struct candidate c = *base;
+        for (size_t i = 0; i < rest.count; i++) {
+            c.rule[class] = rest.list[i];
+            cost = book_cost(&t->book, &c, class);
+            if (cost.known && (best == rest.count || cost.change < least.change)) {
+                best = i;
+                least = cost;
+            }
+        }
+        if (best == rest.count)
+            return;
+        add(out, rest.list[best]);
+        rest.list[best] = rest.list[--rest.count];
+    }
+}
+
+/* ---- lists ------------------------------------------------------------------------------------ */
+
+static void list_protocols(const struct tune_search *t, struct choice_list *lists)
+{
+    for (size_t k = 0; k < t->w->class_count; k++) {
+        memset(&lists[k], 0, sizeof(lists[k]));
+        add(&lists[k], (struct tune_choice)TUNE_NO_RULE);
+        for (int a = 0; a < ALGO_COUNT; a++)
+            for (int p = 0; p < PROTO_COUNT; p++)
+                if (t->s->algos & 1u << a && t->s->protos & 1u << p &&
+                    choice_protos_of(t->w->classes[k].op, a) & 1u << p)
+                    add(&lists[k], (struct tune_choice){(int8_t)a, (int8_t)p, 0, 0});
+        for (int p = 0; p < PROTO_COUNT && !t->s->algos; p++)
+            if (t->s->protos & 1u << p)
+                add(&lists[k], (struct tune_choice){-1, (int8_t)p, 0, 0});
+        for (int a = 0; a < ALGO_COUNT && !t->s->protos; a++)
+            if (t->s->algos & 1u << a && choice_protos_of(t->w->classes[k].op, a))
+                add(&lists[k], (struct tune_choice){(int8_t)a, -1, 0, 0});
+    }
+}
+
+static void add_channels(const struct tune_search *t, const struct choice_list *from, struct choice_list *to)
+{
+    *to = *from;
+    for (size_t i = 0; i < from->count; i++)
+        for (size_t n = 0; n < t->s->channel_count; n++) {
+            struct tune_choice c = from->list[i];
+            c.channels = (int16_t)t->s->channels[n];
+            add(to, c);
+        }
+}
+
+static void add_chunks(const struct tune_search *t, const struct choice_list *from, struct choice_list *to)
+{
+    *to = *from;
+    for (size_t i = 0; i < from->count; i++)
+        for (size_t n = 0; n < t->s->chunk_count; n++) {
+            struct tune_choice c = from->list[i];
+            c.chunk = t->s->chunks[n];
+            add(to, c);
+        }
+}
+
+/* ---- a step ----------------------------------------------------------------------------------- */
+
+typedef void (*widen_fn)(const struct tune_search *t, const struct choice_list *from, struct choice_list *to);
+
+/* All that this step and those before it looked at: a good one may come from any of them. */
+struct field {
+    struct choice_list seen[TUNE_CLASSES], now[TUNE_CLASSES];
+};
+
+static int widen(struct tune_search *t, const struct candidate *base, struct field *f, widen_fn fn, const char *stage,
+                 struct error *e)
+{
+    search_stage(t, stage, 0);
+    for (size_t k = 0; k < t->w->class_count; k++) {
+        struct choice_list starts;
+        best_few(t, base, (int)k, &f->seen[k], STARTS, &starts);
+        fn(t, &starts, &f->now[k]);
+        for (size_t i = 0; i < f->now[k].count; i++)
+            add(&f->seen[k], f->now[k].list[i]);
+    }
+    return search_halve(t, base, f->now, e);
+}
+
+int search_rules(struct tune_search *t, struct candidate *c, struct error *e)
+{
+    struct candidate base = *c;
+    struct field f;
+    int rc;
+
+    for (size_t k = 0; k < TUNE_CLASSES; k++)
+        base.rule[k] = (struct tune_choice)TUNE_NO_RULE;
+    if (!t->w->class_count)
+        return MEASURED;
+    search_stage(t, "algorithms and protocols", 0);
+    list_protocols(t, f.now);
+    memcpy(f.seen, f.now, sizeof(f.seen));
+    /* What was good before may still be: it starts in the list. */
+    for (size_t k = 0; k < t->w->class_count; k++)
+        if (!choice_empty(&c->rule[k])) {
+            add(&f.now[k], c->rule[k]);
+            add(&f.seen[k], c->rule[k]);
+        }
+    rc = search_halve(t, &base, f.now, e);
+    if (rc == MEASURED && t->s->channel_count)
+        rc = widen(t, &base, &f, add_channels, "channels by size", e);
+    if (rc == MEASURED && t->s->chunk_count)
+        rc = widen(t, &base, &f, add_chunks, "chunks by size", e);
+    for (size_t k = 0; k < t->w->class_count && rc >= 0; k++)
+        c->rule[k] = rules_pick(t, &base, (int)k, &f.seen[k]);
+    return rc;
+}
