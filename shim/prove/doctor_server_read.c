@@ -9,8 +9,8 @@
 
 #include "shim/show/json.h"
 
-#define OVERLAP \
-    256 /* so that what stands on the border of two pieces is in one of them as a whole */
+/* Bytes that two pieces share, so that what stands on the border is in one of them as a whole. */
+#define OVERLAP 256
 
 /* One line or piece of it into buf; how many bytes of it the next piece begins with again, in
  * *again. */

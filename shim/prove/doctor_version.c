@@ -25,7 +25,8 @@ static bool take_version(const char *at, const char *end, char buf[VERSION_TEXT_
         n++;
     }
     buf[n] = '\0';
-    if (version_parse(buf, NULL))
+    /* Where the data ends in the middle of it, "2.28.9" would be read as 2.28. */
+    if (at + n < end && version_parse(buf, NULL))
         return true;
     buf[0] = '\0';
     return false;

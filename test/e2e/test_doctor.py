@@ -261,6 +261,18 @@ def test_a_broken_cache_of_the_loader_is_survived(machine, cut):
     assert machine.findings(code=0).level("nccl") == "unknown"
     machine.write("/etc/ld.so.cache", whole[:20] + b"\xff" * (len(whole) - 20))
     assert machine.findings(code=0).level("nccl") == "unknown"
+    for key, value in ((60_000_000, 60_000_001), (72, 60_000_000), (72, len(whole) - 1)):
+        entry = struct.pack("<iII", 0x303, key, value)
+        machine.write("/etc/ld.so.cache", whole[:48] + entry + whole[60:-1])
+        assert machine.findings(code=0).level("nccl") == "unknown"
+
+
+@pytest.mark.parametrize("before", range(31))
+def test_a_version_across_two_blocks_of_the_file_is_found(machine, before):
+    text = b"NCCL version 2.28.9+cuda13.0\0"
+    machine.write("/opt/a/libnccl.so.2", b"x" * ((1 << 20) - before) + text + b"y" * 100)
+    found = machine.findings(code=0, env={"LD_LIBRARY_PATH": "/opt/a"})
+    assert found.of("nccl")["facts"]["libraries"][0]["version"] == "2.28.9"
 
 
 def test_files_of_nccl_itself_are_told_with_lines_that_do_nothing(machine):
