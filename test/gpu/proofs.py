@@ -35,17 +35,19 @@ def captures(place, load, rounds):
     if place.ranks != 2:
         place.skip("captures", "for two ranks, not %d" % place.ranks)
         return
-    for title, profile, kept in (("without the shim", None, 0), ("every call stamped", "[log]\n", 100),
+    for title, profile, kept in (("without the shim", None, 0), ("every call stamped", "[log]\nsample = 1\n", 100),
                                  ("sample = 3", "[log]\nsample = 3\n", 40)):
-        code, output, stamps = run_shape(place, load, "capture-update", profile)
+        warm = 2 if profile is not None else 0  # one eager call a rank: NCCL connects at its first call
+        kept += warm
+        code, output, stamps = run_shape(place, load, "capture-update", profile, {"SHAPES_WARM": "1"})
         place.verdict("cuGraphExecUpdate after recapture, " + title, code == 0 and stamps.count() == kept,
                       "exit code %s: %s; %d times, not %d" % (code, last(output), stamps.count(), kept))
-    code, output, stamps = run_shape(place, load, "capture-strict", "[log]\n", {"SHAPES_ROUNDS": str(rounds)})
+    code, output, stamps = run_shape(place, load, "capture-strict", "[log]\nsample = 1\n", {"SHAPES_ROUNDS": str(rounds)})
     kept = rounds * 20 * 2
     place.verdict("%d rounds of strict captures among eager calls" % rounds, code == 0 and stamps.count() == kept,
                   "exit code %s: %s; %d times, not %d" % (code, last(output), stamps.count(), kept))
     for end, code_wanted in (("abort", (-6, 134)), ("_exit", (0,)), ("exec", (0,))):
-        code, output, stamps = run_shape(place, load, "process-ending", "[log]\n", {"SHAPES_END": end})
+        code, output, stamps = run_shape(place, load, "process-ending", "[log]\nsample = 1\n", {"SHAPES_END": end})
         place.verdict("a process that ends by %s: every finished call is there" % end,
                       code in code_wanted and stamps.count() == 100 and stamps.torn == 0,
                       "exit code %s, %d times, not 100, %d torn" % (code, stamps.count(), stamps.torn))
@@ -107,7 +109,8 @@ def stuck(place, load):
 
 
 def memcheck(place, load):
-    """compute-sanitizer's memcheck over a short run; ranks that share a GPU can stop each other under it, then one
+    """compute-sanitizer's memcheck over a short run (memory, not API errors: NCCL itself asks for kernels that a
+    library built for some of them does not have); ranks that share a GPU can stop each other under it, then one
     rank alone is checked."""
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     if place.simulated or not os.path.exists(tool):
@@ -123,7 +126,7 @@ def memcheck(place, load):
         env = load.shim_env("[log]\ncapacity = 64K\n", folder)
         # The tool itself is not to run under the shim, and its own handling of CUDA is not to be timed.
         preload = "LD_PRELOAD=" + env.pop("LD_PRELOAD")
-        args = [tool, "--tool", "memcheck", "--error-exitcode", "9", "--target-processes", "all", "/usr/bin/env", preload,
+        args = [tool, "--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", "9", "--target-processes", "all", "/usr/bin/env", preload,
                 load.program, "--ranks", ranks, "--limit", limit_s - 3]
         code, output = place.run(args + (["--one-gpu"] if place.one_gpu else []) + shapes, limit_s, env)
         shutil.rmtree(folder, ignore_errors=True)
