@@ -4,6 +4,7 @@
 # make run        the main job: an example server under the shim, then its report
 # make test       every test that needs no GPU
 # make test-gpu   the tests that need GPUs (skips by name what the machine lacks)
+# make test-compat  every NCCL version by every way in (fetches NCCL once, about 2.5 GB)
 # make bench      costs, each as a ratio to a baseline of the same run
 #
 # Everything is built under build/. CC, CFLAGS, CUDA_HOME and NCCL_HOME are respected.

@@ -67,8 +67,7 @@ def member(requirement, name):
 
 
 def fetch(version, work):
-    wheel = download("%s==%s" % (PACKAGES[version], version), work, "--only-binary=:all:", "--platform",
-                     "manylinux2014_%s" % os.uname().machine, "--platform", "manylinux_2_18_%s" % os.uname().machine)
+    wheel = download("%s==%s" % (PACKAGES[version], version), work, "--only-binary=:all:")
     with zipfile.ZipFile(wheel) as archive:
         names = [n for n in archive.namelist() if n.startswith(("nvidia/nccl/lib/", "nvidia/nccl/include/"))]
         archive.extractall(work, names)
