@@ -17,6 +17,7 @@ struct tuner_behind;
 
 /* One communicator. NCCL uses it on one thread at a time. */
 struct tuner_context {
+    _Atomic int taken;      /* its place in the pool */
     struct comm_facts facts; /* its texts are the two below */
     char name[64], parent[64];
     int channels_most; /* no rule gets more */
