@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 
 #define SHARE_MOST (256ull << 20)
+#define INTERRUPTED_MOST 64 /* tries */
 
 uint64_t space_share(int fd)
 {
@@ -27,11 +28,12 @@ uint64_t space_share(int fd)
 
 int space_reserve(int fd, uint64_t offset, uint64_t bytes, const char *path, struct error *e)
 {
-    int r;
+    int r = EINTR;
 
-    do {
+    /* tmpfs starts anew after each signal: under a profiler's timer a large piece is never done.
+     * Callers go on with half of it. */
+    for (int i = 0; i < INTERRUPTED_MOST && r == EINTR; i++)
         r = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
-    } while (r == EINTR);
     if (r)
         return error_set(e, path, 0, "no room for %llu KiB of log: %s",
                          (unsigned long long)(bytes >> 10), strerror(r));

@@ -197,11 +197,9 @@ struct ncclshim_ring *log_ring_add(struct log_writer *w, uint32_t capacity, int 
         /* Try the room first, at the end of the file: a slot, once claimed, is never given back. */
         if (!space_reserve(w->fd, offset, bytes, w->path, e))
             break;
-        if (capacity / 2 < RING_LEAST) {
-            if (ftruncate(w->fd, (off_t)offset) != 0)
-                return NULL;
+        /* Not cut off: another thread's ring may lie behind `offset` by now. */
+        if (capacity / 2 < RING_LEAST)
             return NULL;
-        }
     }
     slot = section_claim(w, bytes, &offset);
     if (slot < 0) {
