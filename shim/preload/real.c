@@ -44,9 +44,10 @@ static struct link_map *map_of(const void *address)
     return map;
 }
 
-static struct link_map *own_map(void)
+/* Compared without a question to the loader: an answer of "unknown" would make us call ourselves. */
+static bool is_ours(const struct link_map *map)
 {
-    return map_of(&absent);
+    return map->l_ld == _DYNAMIC;
 }
 
 static const char *base_name(const char *path)
@@ -70,7 +71,7 @@ static bool is_nccl(struct link_map *map)
 {
     const char *base = base_name(map->l_name);
 
-    if (map == own_map() || !strncmp(base, "librccl", 7))
+    if (is_ours(map) || !strncmp(base, "librccl", 7))
         return false;
     return defined_in(map, "pncclGetVersion") ||
            (!strncmp(base, "libnccl.so", 10) && defined_in(map, "ncclGetVersion"));
@@ -109,52 +110,41 @@ struct nccl_lib *lib_of_address(const void *address)
     return is_nccl(map) ? lib_of_map(map) : NULL;
 }
 
-/* Names of all loaded objects, copied: what the loader's walk shows may go away right after it. */
-struct object_names {
-    char *text; /* zero-terminated names, one behind the other */
-    size_t used, room;
-};
-
-static int add_name(struct dl_phdr_info *info, size_t size, void *arg)
+/* Called by the loader's walk for its lock alone: no object comes or goes meanwhile. */
+static int first_nccl(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct object_names *n = arg;
-    size_t len = strlen(info->dlpi_name) + 1;
+    struct link_map *m = _r_debug.r_map;
 
+    (void)info;
     (void)size;
-    if (n->used + len <= n->room) {
-        memcpy(n->text + n->used, info->dlpi_name, len);
-        n->used += len;
-    }
-    return 0;
+    while (m && !is_nccl(m))
+        m = m->l_next;
+    *(struct link_map **)arg = m;
+    return 1;
 }
 
-/* An object that carries NCCL inside (libtorch_cuda.so, or the program itself). */
-static struct link_map *find_static_nccl(void)
+/*
+ * An object that carries NCCL inside (libtorch_cuda.so, or the program itself). Nothing here needs
+ * memory or a file: a call that finds no NCCL fails, and must not for such a reason.
+ */
+static struct link_map *find_any_nccl(void)
 {
-    struct object_names n = {.room = 1 << 18};
     struct link_map *found = NULL;
 
-    n.text = malloc(n.room);
-    if (!n.text)
-        return NULL;
-    dl_iterate_phdr(add_name, &n);
-    for (size_t at = 0; at < n.used && !found; at += strlen(n.text + at) + 1) {
-        const char *name = n.text[at] ? n.text + at : NULL; /* "" is the program */
-        void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-        if (handle && is_nccl(handle))
-            found = handle;
-        else if (handle)
-            dlclose(handle);
-    }
-    free(n.text);
+    dl_iterate_phdr(first_nccl, &found);
     return found;
+}
+
+bool libs_any_mapped(void)
+{
+    return find_any_nccl() != NULL;
 }
 
 static struct link_map *find_loaded(void)
 {
     struct link_map *map = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
 
-    return map && is_nccl(map) ? map : find_static_nccl();
+    return map && is_nccl(map) ? map : find_any_nccl();
 }
 
 static struct link_map *find_configured(void)
@@ -203,25 +193,26 @@ struct nccl_lib *lib_default(void)
  */
 static struct link_map *interposer_behind(void)
 {
-    static _Atomic(struct link_map *) found; /* own_map() = looked for, none there */
+    static _Atomic(struct link_map *) found;
+    struct link_map *const none = (struct link_map *)&absent; /* looked for, and not there */
     struct link_map *map = atomic_load(&found);
     const char *list = getenv("LD_PRELOAD");
     bool behind = false;
     char name[512];
 
     if (map)
-        return map == own_map() ? NULL : map;
+        return map == none ? NULL : map;
     for (const char *p = list; p && *p && !map; p += strspn(p, ": ")) {
         size_t len = strcspn(p, ": ");
         snprintf(name, sizeof(name), "%.*s", (int)len, p);
         p += len;
         struct link_map *m = len && len < sizeof(name) ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-        if (m == own_map())
+        if (m && is_ours(m))
             behind = true;
         else if (m && behind && defined_in(m, "ncclCommInitRank") && !is_nccl(m))
             map = m;
     }
-    atomic_store(&found, map ? map : own_map());
+    atomic_store(&found, map ? map : none);
     return map;
 }
 

@@ -36,6 +36,12 @@ struct nccl_lib *lib_default(void);
 /* The same as far as it is loaded, without a word when there is none. */
 struct nccl_lib *lib_loaded(void);
 
+/*
+ * Is there any NCCL in the process? Asks nothing of the loader, which would go through its search path
+ * and open the file that it finds there only to see that it is not loaded.
+ */
+bool libs_any_mapped(void);
+
 /* The copy that holds an address, or NULL when it lies in none. */
 struct nccl_lib *lib_of_address(const void *address);
 

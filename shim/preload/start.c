@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -191,6 +192,19 @@ static void tell_bad_profile(void)
         setenv(TOLD_VARIABLE, shim.bad_profile, 1);
 }
 
+/* `none`, where not even that can be made for want of memory. Never freed. */
+static const struct profile nothing_set = {
+    .name = (char *)"none",
+    .path = (char *)"",
+    .description = (char *)"",
+    .nccl = {.most = INT_MAX},
+    .log = {.sample = LOG_SAMPLE_DEFAULT,
+            .capacity = LOG_CAPACITY_DEFAULT,
+            .eager = true,
+            .captured = true,
+            .ops = (1u << OP_COUNT) - 1},
+};
+
 static void load_profile(void)
 {
     const char *wanted = getenv("NCCLSHIM_PROFILE");
@@ -204,8 +218,8 @@ static void load_profile(void)
         if (profile_load(NULL, &p, NULL))
             p = NULL;
     }
-    shim.profile = p;
-    shim.log_options = p->log;
+    shim.profile = p ? p : &nothing_set;
+    shim.log_options = shim.profile->log;
 }
 
 __attribute__((constructor)) static void start(void)
@@ -238,12 +252,10 @@ static void check_missed(void)
 {
     struct nccl_lib *lib;
     struct log_writer *log;
-    void *handle;
 
     if (atomic_load(&shim_was_called) || !shim.log_wanted)
         return;
-    handle = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
-    if (!handle && !atomic_load(&shim_nccl_began))
+    if (!atomic_load(&shim_nccl_began) && !libs_any_mapped())
         return;
     lib = lib_loaded();
     if (!lib || (!atomic_load(&shim_nccl_began) && (lib_version(lib) >= DOORS_SINCE || !driver_get())))
