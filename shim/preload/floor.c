@@ -121,12 +121,13 @@ void floor_anchor(struct gpu *g, struct log_writer *log)
     int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     uint64_t now = log_now_ns();
     CUstream stream;
+    bool relaxed;
 
     /* A program may make thousands of communicators; clocks drift by far less than that. */
     if (now - atomic_load_explicit(&g->anchored_ns, memory_order_relaxed) < ANCHOR_EVERY_NS)
         return;
     atomic_store_explicit(&g->anchored_ns, now, memory_order_relaxed);
-    d->exchange_capture_mode(&mode);
+    relaxed = d->exchange_capture_mode(&mode) == CUDA_SUCCESS;
     if (d->stream_create(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS) {
         for (int i = 0; i < ANCHORS; i++) {
             struct ncclshim_anchor a = {.host_before_ns = log_now_ns()};
@@ -141,7 +142,8 @@ void floor_anchor(struct gpu *g, struct log_writer *log)
         }
         d->stream_destroy(stream);
     }
-    d->exchange_capture_mode(&mode);
+    if (relaxed) /* else `mode` is ours still, and would stay this thread's */
+        d->exchange_capture_mode(&mode);
     if (best.gpu_ns)
         log_note(log, NCCLSHIM_NOTE_ANCHOR, g->ring_number, 0, 0, &best, sizeof(best), NULL, 0);
 }

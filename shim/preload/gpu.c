@@ -150,7 +150,7 @@ struct gpu *gpu_prepare(void)
     unsigned long long id = 0;
     CUcontext ctx = NULL;
     struct gpu *g;
-    bool made;
+    bool made, relaxed;
     CUresult r;
 
     if (!d || d->ctx_get_current(&ctx) != CUDA_SUCCESS || !ctx)
@@ -162,9 +162,10 @@ struct gpu *gpu_prepare(void)
         return NULL;
     if (made) {
         /* Relaxed, as NCCL does: allocating must not invalidate a capture of another thread. */
-        d->exchange_capture_mode(&mode);
+        relaxed = d->exchange_capture_mode(&mode) == CUDA_SUCCESS;
         r = make_ready(d, g, log, &what, &e);
-        d->exchange_capture_mode(&mode);
+        if (relaxed)
+            d->exchange_capture_mode(&mode);
         if (r != CUDA_SUCCESS) {
             say_once(SAY_NO_STAMP, "calls on GPU %d are counted, not timed: %s%s failed (%d)",
                      g->device, e.text, what, r);

@@ -10,6 +10,18 @@
 
 static _Atomic int said[SAY_KIND_COUNT];
 
+/* In one write where the system lets us. A closed stderr is the server's business. */
+static void put(const char *line, size_t bytes)
+{
+    for (int tries = 0; bytes && tries < 64; tries++) {
+        ssize_t n = write(STDERR_FILENO, line, bytes);
+        if (n < 0 && errno != EINTR)
+            return;
+        line += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+}
+
 void say_once(enum say_kind kind, const char *fmt, ...)
 {
     char line[1024] = "ncclshim: ";
@@ -28,9 +40,7 @@ void say_once(enum say_kind kind, const char *fmt, ...)
     if ((size_t)n > sizeof(line) - head - 2)
         n = (int)(sizeof(line) - head - 2);
     line[head + (size_t)n] = '\n';
-    if (write(STDERR_FILENO, line, head + (size_t)n + 1) < 0) {
-        /* a closed stderr is the server's business */
-    }
+    put(line, head + (size_t)n + 1);
     errno = saved;
 }
 

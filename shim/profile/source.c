@@ -36,14 +36,14 @@ static int open_regular(const char *path, size_t *size, struct error *e)
 int source_read(const char *path, char **bytes, size_t *size, struct error *e)
 {
     size_t room = 0, got = 0;
-    int fd = open_regular(path, &room, e);
+    int fd = open_regular(path, &room, e), interrupted = 0;
 
     if (fd < 0)
         return -1;
     *bytes = malloc(room + 1);
     while (*bytes && got < room) {
         ssize_t n = read(fd, *bytes + got, room - got);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR && interrupted++ < 64)
             continue;
         if (n <= 0)
             break;
