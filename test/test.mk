@@ -79,3 +79,5 @@ test-gpu:
 bench:
 	@CC='$(CC)' PYTHON='$(PYTHON)' sh test/deps.sh run
 	$(SUB) $(PYTHON) test/run.py bench
+
+include test/faults/faults.mk
