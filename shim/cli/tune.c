@@ -81,7 +81,10 @@ struct request {
     struct tune_options o;
     bool json, help, other; /* other: an option that a resumed search has from its folder */
     size_t shown;           /* columns of the transient line on the screen */
+    uint64_t told_ns;       /* when the last line was printed */
 };
+
+#define QUIET_NS 10000000000ull
 
 /* ---- options ---------------------------------------------------------------------------------- */
 
@@ -221,21 +224,22 @@ static int parse(int argc, char **argv, struct request *q, struct error *e)
 
 /* ---- while it runs ---------------------------------------------------------------------------- */
 
-/* On a terminal the next line overwrites a transient one; in a file transient lines would be noise. */
+/* On a terminal the next line overwrites a transient one; in a file one of them now and then is enough. */
 static void say(void *user, const char *line, bool transient)
 {
     struct request *q = user;
     bool screen = isatty(STDERR_FILENO);
     size_t n = strlen(line);
 
-    if (transient && !screen)
+    if (transient && !screen && monotonic_ns() - q->told_ns < QUIET_NS)
         return;
+    q->told_ns = monotonic_ns();
     if (screen)
         fprintf(stderr, "\r%s%*s", line, q->shown > n ? (int)(q->shown - n) : 0, "");
     else
         fputs(line, stderr);
-    q->shown = transient ? n : 0;
-    if (!transient)
+    q->shown = transient && screen ? n : 0;
+    if (!q->shown)
         fputc('\n', stderr);
     fflush(stderr);
 }

@@ -134,7 +134,7 @@ static int steps(struct tune_search *t, struct error *e)
         if (rc == MEASURED && moved)
             rc = search_rules(t, &t->best, e);
     }
-    return rc;
+    return rc == MEASURED ? search_confirm(t, &t->best, e) : rc;
 }
 
 int tune_search(struct tune_search *t, struct error *e)

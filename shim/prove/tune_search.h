@@ -71,6 +71,8 @@ int search_halve(struct tune_search *t, const struct candidate *base, struct cho
 size_t halve_keep(const struct tune_cost *c, size_t n, bool *kept);
 /* tune_rules.c: the best rule of each class under the settings of c goes into c. */
 int search_rules(struct tune_search *t, struct candidate *c, struct error *e);
+/* The chosen rules, and each with less in it, in more runs; what does not hold up goes. */
+int search_confirm(struct tune_search *t, struct candidate *c, struct error *e);
 /* Best of a list by what is known: least words where it makes no difference. */
 struct tune_choice rules_pick(const struct tune_search *t, const struct candidate *base, int class,
                               const struct choice_list *l);

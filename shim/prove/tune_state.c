@@ -55,7 +55,7 @@ int tune_state_save(const struct tune *t, struct error *e)
 
     for (size_t i = 0; i < t->all.count; i++)
         json_array_append_new(trials, trial_json(t, t->all.trials[i]));
-    j = json_pack("{s:i, s:b, s:I, s:i, s:o, s:o}", "version", STATE_VERSION, "simulated", t->simulated, "spent_ns",
+    j = json_pack("{s:i, s:s, s:b, s:I, s:i, s:o, s:o}", "version", STATE_VERSION, "workload", t->source, "simulated", t->simulated, "spent_ns",
                   (json_int_t)tune_spent(t), "trial", (int)t->trial, "options", options_json(&t->o), "trials", trials);
     tune_path(t, "tune.json", path, sizeof(path));
     snprintf(fresh, sizeof(fresh), "%s.new", path);
@@ -143,6 +143,8 @@ int tune_state_load(struct tune *t, struct error *e)
     }
     t->spent_ns = (uint64_t)json_integer_value(json_object_get(j, "spent_ns"));
     read_options(t, json_object_get(j, "options"));
+    snprintf(t->source, sizeof(t->source), "%s", json_is_string(json_object_get(j, "workload")) ?
+             json_string_value(json_object_get(j, "workload")) : "?");
     t->trial = (unsigned)json_integer_value(json_object_get(j, "trial"));
     bench = json_load_file(first, 0, &why);
     if (!bench || tune_work_learn(t, bench, e) < 0)

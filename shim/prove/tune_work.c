@@ -119,6 +119,12 @@ int tune_work_make(struct tune *t, struct error *e)
     if (tune_command(t, a.argv, "/dev/null", err, monotonic_ns() + LIMIT_NS, &good, &late, e) < 0)
         return -1;
     if (good) {
+        const char *list = t->o.sizes ? t->o.sizes : "8K-64M";
+        snprintf(t->source, sizeof(t->source), "%s %.400s", t->o.from ? "run" : t->o.workload ? "file" : "sizes",
+                 t->o.from ? t->o.from : t->o.workload ? t->o.workload : list);
+        for (char *p = t->source; *p; p++) /* it goes into JSON and into an INI file */
+            if (*p & 0x80 || (unsigned char)*p < ' ')
+                *p = '?';
         remove(err);
         return compact(whole, path, e);
     }
@@ -217,7 +223,6 @@ int tune_work_learn(struct tune *t, const json_t *bench, struct error *e)
     copy_text(bench, "nccl", t->nccl, sizeof(t->nccl));
     copy_text(bench, "gpu", t->gpu, sizeof(t->gpu));
     copy_text(bench, "placement", t->placement, sizeof(t->placement));
-    copy_text(bench, "workload", t->source, sizeof(t->source));
     t->version = version_parse(t->nccl, NULL);
     t->known = true;
     return 0;

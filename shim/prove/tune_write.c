@@ -186,8 +186,7 @@ static void write_head(const struct tune *t, FILE *out)
 
 static void write_profile(const struct tune *t, FILE *out)
 {
-    fprintf(out, "[profile]\ndescription = Found by tune for %s%s", t->source[0] ? "" : "a workload",
-            t->simulated ? "the simulator, SIMULATED" : "");
+    fprintf(out, "[profile]\ndescription = Found by tune%s for ", t->simulated ? " (SIMULATED)" : "");
     for (const char *p = t->source; *p; p++) /* what would end a value, or begin a comment, has no place there */
         fputc(strchr(";#\"'", *p) || (unsigned char)*p < ' ' ? '_' : *p, out);
     fputc('\n', out);
