@@ -52,10 +52,9 @@ static int comm_index(const struct workload *w, const char *name)
 
 static int read_group(struct reader *r, struct workload_comm *c, char *word)
 {
-    char *save = NULL;
     uint64_t rank;
 
-    for (char *p = strtok_r(word, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+    for (char *p; (p = strsep(&word, ","));) { /* an empty one is no number, and refused */
         if (number(r, "comm", p, 0, WORKLOAD_RANKS - 1, &rank) < 0)
             return -1;
         if (c->group_of[rank] >= 0)
