@@ -9,6 +9,9 @@ cc=${CC:-cc}
 python=${PYTHON:-/usr/bin/python3}
 missing=
 
+# Tools whose tests are skipped by name where they can't be had: never a reason to stop.
+wanted=
+
 has_header() {
     printf '#include <stddef.h>\n#include <stdarg.h>\n#include <setjmp.h>\n#include <stdint.h>\n#include <%s>\n' "$1" |
         $cc ${CPPFLAGS:-} ${INIH_HOME:+-I"$INIH_HOME/include"} -E -x c - >/dev/null 2>&1
@@ -20,6 +23,17 @@ need() { # PACKAGE, then a command that succeeds when it is there
     "$@" >/dev/null 2>&1 || missing="$missing $package"
 }
 
+want() {
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || wanted="$wanted $package"
+}
+
+has_fuzzer() {
+    printf 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n) { return p == 0 && n; }\n' |
+        clang -fsanitize=fuzzer,address -x c - -o /dev/null
+}
+
 need gcc $cc --version
 need libinih-dev has_header ini.h
 need libjansson-dev has_header jansson.h
@@ -29,6 +43,18 @@ if [ "$what" = test ]; then
     need libcmocka-dev has_header cmocka.h
     need python3-pytest "$python" -c 'import pytest'
     need python3-pytest-xdist "$python" -c 'import xdist'
+    want valgrind valgrind --version
+    want clang clang --version
+fi
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    if [ -n "$wanted" ]; then
+        DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $wanted >/dev/null 2>&1
+    fi
+    if [ "$what" = test ] && command -v clang >/dev/null 2>&1 && ! has_fuzzer >/dev/null 2>&1; then
+        version=$(clang -dumpversion)
+        DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+            "libclang-rt-${version%%.*}-dev" >/dev/null 2>&1
+    fi
 fi
 [ -n "$missing" ] || exit 0
 

@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from harness import build, e2e, scripts, units  # noqa: E402
+from harness import build, e2e, fuzz, scripts, units, valgrind  # noqa: E402
 from harness.results import Results  # noqa: E402
 
 
@@ -27,6 +27,8 @@ def cpu(results, words):
     if words:
         return
     units.run(build.Build(main.dir + "/asan", sanitize=True), results, words)
+    valgrind.run(main, results)
+    fuzz.run(main, results)
     clang_name = "build with clang: no warning"
     if shutil.which("clang"):
         clang = build.Build(main.dir + "/clang", options=["CC=clang", "OPT=-O0", "HARDEN=", "WERROR=-Werror"])

@@ -81,3 +81,4 @@ bench:
 	$(SUB) $(PYTHON) test/run.py bench
 
 include test/faults/faults.mk
+include test/fuzz/fuzz.mk

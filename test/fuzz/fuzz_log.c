@@ -3,10 +3,7 @@
  * Fuzzing the log reader and the reader of statistics: whatever the bytes, no crash, no endless
  * loop, and every record number accounted for.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DHISTFILE_SITES_MAX=4096 \
- *     -I. -o /tmp/fuzz_log test/fuzz/fuzz_log.c shim/log/read/[a-z]*.c shim/base/error.c \
- *     shim/stats/{hist,map,accum,histfile_load,histfile_save}.c -lm
- *   /tmp/fuzz_log -max_len=65536 -rss_limit_mb=4096 CORPUS
+ *   make build/fuzz/fuzz_log && build/fuzz/fuzz_log -max_len=65536 -rss_limit_mb=4096 CORPUS
  *
  * Random bytes never look like a log. The input is therefore taken as a log whose magic, version
  * and byte order are put right, and whose digest, for statistics, is.

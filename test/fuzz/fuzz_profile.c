@@ -3,9 +3,7 @@
  * The profile reader under libFuzzer: no crash, no leak on any bytes; and what it accepts reads
  * back, from what `show --ini` prints, to the same profile.
  *
- *   clang -fsanitize=fuzzer,address,undefined ... test/fuzz/fuzz_profile.c shim/profile/...
- * -l:libinih.a
- *   ./fuzz_profile -max_total_time=600 CORPUS test/profiles
+ *   make build/fuzz/fuzz_profile && build/fuzz/fuzz_profile -max_total_time=600 CORPUS test/profiles
  *
  * `inherit` is looked up as ever: run it with NCCLSHIM_PROFILE_PATH=profiles to reach that code.
  */

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# Fuzzers, built by clang with libFuzzer and sanitizers: build/fuzz/fuzz_NAME for each test/fuzz/fuzz_NAME.c.
+# FUZZ_SRC_fuzz_NAME: what of shim/ it is made of. `make test` runs each for a few seconds; for longer:
+#   make build/fuzz/fuzz_log && build/fuzz/fuzz_log -max_total_time=1800 FOLDER
+FUZZ_SRC_fuzz_log        := $(wildcard shim/log/read/*.c) shim/base/error.c \
+  $(addprefix shim/stats/,hist.c map.c accum.c histfile_load.c histfile_save.c)
+FUZZ_SRC_fuzz_profile    := $(wildcard shim/profile/*.c shim/base/*.c)
+FUZZ_SRC_fuzz_server_log := $(wildcard shim/prove/doctor_server*.c) shim/prove/doctor_list.c shim/show/json.c \
+  shim/show/term.c shim/stats/hist.c $(wildcard shim/base/*.c)
+FUZZ_SRC_fuzz_workload   := shim/prove/workload.c shim/prove/bench_file.c $(wildcard shim/base/*.c)
+# A log's tables are as large as they say: few call sites keep a run of the fuzzer short.
+FUZZ_FLAGS_fuzz_log      := -DHISTFILE_SITES_MAX=4096
+
+FUZZ_CC  ?= clang
+FUZZ_BIN := $(patsubst test/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
+
+.SECONDEXPANSION:
+$(FUZZ_BIN): $(BUILD)/fuzz/%: test/fuzz/%.c $$(FUZZ_SRC_$$*) $(wildcard shim/*/*.h shim/log/*/*.h include/ncclshim/*.h)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(STD) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $(CPPFLAGS) \
+	  $(FUZZ_FLAGS_$*) -o $@ $(filter %.c,$^) -l:libinih.a -ljansson -lncursesw -ltinfo -lm
+
+.PHONY: fuzzers
+fuzzers: $(FUZZ_BIN)
