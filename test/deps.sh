@@ -34,6 +34,22 @@ has_fuzzer() {
         clang -fsanitize=fuzzer,address -x c - -o /dev/null
 }
 
+install() {
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+}
+
+# Behind the others, when the list of packages is up to date.
+install_wanted() {
+    [ "$what" = test ] && [ "$(id -u)" = 0 ] && command -v apt-get || return 0
+    [ -z "$wanted" ] || install $wanted
+    # libFuzzer lies in a package of its own, called after clang's version.
+    if command -v clang && ! has_fuzzer; then
+        version=$(clang -dumpversion)
+        install "libclang-rt-${version%%.*}-dev"
+    fi
+    return 0
+} >/dev/null 2>&1
+
 need gcc $cc --version
 need libinih-dev has_header ini.h
 need libjansson-dev has_header jansson.h
@@ -46,17 +62,7 @@ if [ "$what" = test ]; then
     want valgrind valgrind --version
     want clang clang --version
 fi
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    if [ -n "$wanted" ]; then
-        DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $wanted >/dev/null 2>&1
-    fi
-    if [ "$what" = test ] && command -v clang >/dev/null 2>&1 && ! has_fuzzer >/dev/null 2>&1; then
-        version=$(clang -dumpversion)
-        DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-            "libclang-rt-${version%%.*}-dev" >/dev/null 2>&1
-    fi
-fi
-[ -n "$missing" ] || exit 0
+[ -n "$missing" ] || { install_wanted; exit 0; }
 
 command="apt-get update && apt-get install -y$missing"
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
@@ -64,11 +70,10 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     exit 1
 fi
 echo "ncclshim: installing$missing"
-export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 # An old list is often good enough, and a mirror that does not answer need not stop us.
-apt-get install -y --no-install-recommends $missing >"$log" 2>&1 && { rm -f "$log"; exit 0; }
-if apt-get update >"$log" 2>&1 && apt-get install -y --no-install-recommends $missing >>"$log" 2>&1; then
+if install $missing >"$log" 2>&1 || { apt-get update >"$log" 2>&1 && install $missing >>"$log" 2>&1; }; then
+    install_wanted
     rm -f "$log"
     exit 0
 fi
