@@ -500,7 +500,8 @@ static int slow_load(void)
     CHILD_WANTS(launch_hold(b, b->stream, 0), CUDA_SUCCESS);
     usleep(20000);
     pthread_create(&thread, NULL, load_a_module, b);
-    usleep(50000);
+    for (int i = 0; i < 100 && cell(b, 9) == 0; i++)
+        usleep(10000); /* a loaded machine may take its time to load what need not wait */
     bool waited = cell(b, 9) == 0;
     let_go(b, 0);
     pthread_join(thread, NULL);
