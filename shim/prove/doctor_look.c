@@ -34,6 +34,7 @@ static void look_at_gpus(const struct doctor_options *o, const struct doctor_env
     doctor_gpus_read(&g, library);
     doctor_cpu_vendor(o->root, vendor);
     doctor_gpus_judge(l, &g);
+    doctor_driver_judge(l, o->root, g.loaded);
     doctor_p2p_level_judge(l, &g, vendor, env);
     doctor_neighbours_judge(l, &g, o->pid ? in_family : NULL, family);
     doctor_gpus_free(&g);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judgements on the machine below a root: PCI bridges and IOMMU, shared memory, limits, containers.
+/* Judgements on the machine below a root: PCI bridges and IOMMU, driver, shared memory, limits,
+ * containers.
  */
 #ifndef NCCLSHIM_PROVE_DOCTOR_MACHINE_H
 #define NCCLSHIM_PROVE_DOCTOR_MACHINE_H
@@ -11,6 +12,9 @@
 
 /* ACS of the bridges above NVIDIA's GPUs, the IOMMU's mode, as far as sysfs lets us read them. */
 void doctor_pci_judge(struct doctor_list *l, const char *root);
+
+/* The kernel's driver; `nvml`: NVML could be used. Nothing is said where none is loaded. */
+void doctor_driver_judge(struct doctor_list *l, const char *root, bool nvml);
 
 /* /dev/shm as a process sees it. */
 struct doctor_shm {

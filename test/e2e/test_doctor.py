@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -208,6 +209,17 @@ def test_what_only_root_may_read_is_unknown(machine):
     found = machine.findings(code=0)
     assert found.level("gpus") == found.level("acs") == found.level("iommu") == "unknown"
     assert found.of("acs")["advice"] == "sudo ncclshim doctor"
+
+
+def test_a_driver_without_nvml_is_a_container_that_lacks_a_part(machine):
+    machine.write("sys/module/nvidia/version", "580.65.06\n")
+    assert machine.findings(code=0).level("driver") == "warn"
+    build_nvml(machine)
+    machine.write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64\n")
+    machine.write("sys/module/nvidia_uvm/parameters/uvm_disable_hmm", "Y\n")
+    found = machine.findings(code=0).of("driver")
+    assert found["text"] == "kernel driver 580.65.06, open modules, uvm_disable_hmm is set"
+    assert found["facts"] == {"version": "580.65.06", "open": True, "hmm_disabled": True}
 
 
 def test_a_circle_in_a_configuration_space_ends(machine):
@@ -457,6 +469,26 @@ def test_a_server_under_the_shim_is_seen_being_timed_with_all_its_workers(box):
     finally:
         server.terminate()
         server.wait(30)
+
+
+def test_a_server_in_a_container_is_seen_being_timed_from_the_host(box):
+    script = ("mount -t tmpfs -o size=64m tmpfs /dev/shm && LD_PRELOAD=%s exec %s --ranks 2 --hold --limit 60"
+              % (box.shim, box.server))
+    inside = ["unshare", "-m", "--pid", "--fork", "--mount-proc"]
+    if box.run(*inside, "true").code:
+        pytest.skip("no namespaces here")
+    outer = box.start(*inside, "sh", "-c", script, env={"NCCLSHIM_LOG_DIR": None}, stdout=subprocess.DEVNULL,
+                      stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(40):
+            done = box.cli("doctor", "--pid", outer.pid)
+            if done.out.count("is being timed") == 2:
+                break
+            time.sleep(0.5)
+        assert done.out.count("is being timed") == 2 and done.code == 0, done
+    finally:
+        os.killpg(outer.pid, signal.SIGKILL)
+        outer.wait(30)
 
 
 def test_a_real_server_without_the_shim_is_bad_when_it_is_asked_about(box):
