@@ -124,7 +124,7 @@ def test_pages_that_are_made_from_help_are_up_to_date(box):
 
 def test_the_first_page_lists_every_verb(box):
     text = (box.root / "docs" / "man" / "ncclshim.1").read_text()
-    assert [v for v in verbs(box) if "ncclshim\\-%s (1)" % v not in text] == []
+    assert [v for v in verbs(box) if not re.search(r'ncclshim\\-%s "?\(1\)' % v, text)] == []
     for name in ("NCCLSHIM_PROFILE", "NCCLSHIM_LOG_DIR", "NCCLSHIM_LOG", "NCCLSHIM_STRICT", "NCCLSHIM_NCCL",
                  "NCCLSHIM_PROFILE_PATH", "NCCLSHIM_DLSYM"):
         assert name in text
