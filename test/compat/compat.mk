@@ -41,7 +41,7 @@ $(COMPAT_DIR)/interposer.so $(COMPAT_DIR)/other_dlsym.so: $(COMPAT_DIR)/%.so: te
 
 $(COMPAT_DIR)/private/lookups_private.so: test/compat/lookups.c
 	@mkdir -p $(@D)
-	$(COMPAT_CC) -fno-builtin -DPRIVATE -fPIC -shared -o $@ $< -ldl
+	$(COMPAT_CC) -fno-builtin -DPRIVATE -fPIC -shared -Wl,-soname,lookups_private.so -o $@ $< -ldl
 $(COMPAT_DIR)/lookups_lib.so: test/compat/lookups.c $(COMPAT_DIR)/private/lookups_private.so
 	$(COMPAT_CC) -DLIBRARY -fPIC -shared -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/private' -Wl,--no-as-needed -o $@ $< \
 	  $(COMPAT_DIR)/private/lookups_private.so -ldl
