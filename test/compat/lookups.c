@@ -86,11 +86,12 @@ void ENTRY(void)
 #if !defined(PRIVATE) && !defined(LIBRARY)
 int main(int argc, char **argv)
 {
-    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-    void (*run)(void) = library ? (void (*)(void))dlsym(library, "lookups_library") : NULL;
-    void *private;
+    void *library, *private;
+    void (*run)(void);
 
-    lookups_program();
+    lookups_program(); /* before the library is there: what it loads is then found by its name alone */
+    library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    run = library ? (void (*)(void))dlsym(library, "lookups_library") : NULL;
     if (!run)
         return 1;
     run();
