@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BOOK_RUNS 64 /* of one kind that are looked at */
+
 static const struct {
     const char *key, *text;
 } ends[TUNE_ENDS] = {
@@ -42,53 +44,66 @@ static bool same_for_row(const struct tune_book *b, const struct tune_trial *t, 
            (class < 0 || choice_equal(&t->c.rule[class], &c->rule[class]));
 }
 
-struct mean {
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *v, size_t n)
+{
+    qsort(v, n, sizeof(*v), by_value);
+    return (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
+struct center {
     double log_ns, within; /* variance within a run, mean */
-    unsigned n;
+    size_t n;
 };
 
-static struct mean mean_of(const struct tune_book *b, size_t row, const struct candidate *c)
+/* The median of the runs: one that something else disturbed must not decide anything. */
+static struct center center_of(const struct tune_book *b, size_t row, const struct candidate *c)
 {
-    struct mean m = {0, 0, 0};
+    double values[BOOK_RUNS];
+    struct center m = {0, 0, 0};
 
-    for (size_t i = 0; i < b->count; i++) {
+    for (size_t i = b->count; i-- > 0 && m.n < BOOK_RUNS;) { /* the newest, when there are very many */
         const struct tune_trial *t = b->trials[i];
         if (!same_for_row(b, t, row, c))
             continue;
-        m.log_ns += t->rows[row].log_ns;
         m.within += t->rows[row].se * t->rows[row].se;
-        m.n++;
+        values[m.n++] = t->rows[row].log_ns;
     }
     if (m.n) {
-        m.log_ns /= m.n;
-        m.within /= m.n;
+        m.within /= (double)m.n;
+        m.log_ns = median_of(values, m.n);
     }
     return m;
 }
 
 /*
- * Each trial's distance from the mean of its own kind: sums to (measurements - kinds) degrees of
- * freedom. The median of the squares would resist outliers; with few runs the mean is the honest one.
+ * The distances of all runs from the middle of their own kind. Their median, not the mean of their
+ * squares: the search must go on where a disturbed run would drown everything in noise. The proof
+ * (tune_prove.c) is not as lenient.
  */
 static double spread_of(const struct tune_book *b, size_t row)
 {
-    double squares = 0, freedom = 0, spread;
+    double *distances = malloc((b->count + 1) * sizeof(*distances)), spread;
+    size_t n = 0;
 
-    for (size_t i = 0; i < b->count; i++) {
+    for (size_t i = 0; i < b->count && distances; i++) {
         const struct tune_trial *t = b->trials[i];
-        struct mean m;
+        struct center m;
         if (!same_for_row(b, t, row, &t->c))
             continue;
-        m = mean_of(b, row, &t->c);
-        if (m.n < 2)
-            continue;
-        squares += (t->rows[row].log_ns - m.log_ns) * (t->rows[row].log_ns - m.log_ns);
-        freedom += 1 - 1.0 / m.n;
+        m = center_of(b, row, &t->c);
+        if (m.n >= 2) /* of two runs each is half their difference away */
+            distances[n++] = fabs(t->rows[row].log_ns - m.log_ns) / sqrt(1 - 1.0 / (double)m.n);
     }
-    if (freedom < 1.5)
-        return BOOK_SPREAD_UNKNOWN;
-    spread = sqrt(squares / freedom);
-    return spread > BOOK_SPREAD_LEAST ? spread : BOOK_SPREAD_LEAST;
+    spread = n < 2 ? BOOK_SPREAD_UNKNOWN : 1.4826 * median_of(distances, n);
+    free(distances);
+    return n >= 2 && spread < BOOK_SPREAD_LEAST ? BOOK_SPREAD_LEAST : spread;
 }
 
 /* ---- keeping ---------------------------------------------------------------------------------- */
@@ -166,7 +181,7 @@ double book_spread(const struct tune_book *b, size_t row)
 
 struct estimate book_row(const struct tune_book *b, size_t row, const struct candidate *c)
 {
-    struct mean m = mean_of(b, row, c);
+    struct center m = center_of(b, row, c);
     struct estimate e = {.known = m.n > 0, .log_ns = m.log_ns, .n = m.n};
     double between;
 
@@ -174,8 +189,9 @@ struct estimate book_row(const struct tune_book *b, size_t row, const struct can
         return e;
     between = book_spread(b, row);
     between *= between;
-    e.se = sqrt((between > m.within ? between : m.within) / m.n);
-    e.df = m.n > 1 ? m.n - 1 : 1;
+    /* A median is known a quarter worse than a mean. */
+    e.se = (m.n > 2 ? 1.25 : 1) * sqrt((between > m.within ? between : m.within) / (double)m.n);
+    e.df = m.n > 1 ? (double)m.n - 1 : 1;
     return e;
 }
 

@@ -141,7 +141,7 @@ def test_where_nothing_is_better_it_says_so_and_writes_none(box):
 def test_a_recorded_server_is_tuned_without_harm_to_its_prefill(box, space):
     assert box.cli("run", "-o", "served", "--", box.server, "--requests", 2, "--steps", 5, "--prefill-calls", 4,
                    "--prefill-bytes", "256K", env=FAST).code == 0
-    more = ["--from", "served", "--calls", 12, "--space", space, "--proof", 3]
+    more = ["--from", "served", "--calls", 12, "--space", space, "--proof", 6]
     j = tune(box, *more, "-o", "mixed")
     assert [s["name"] for s in j["settings"]] == ["NCCL_P2P_LEVEL"]
     assert any("NCCL_GRAPH_MIXING_SUPPORT was not tried" in n and "--waits-for-graphs" in n for n in j["notes"])
