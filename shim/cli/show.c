@@ -4,17 +4,20 @@
 
 #include "shim/cli/judged.h"
 #include "shim/cli/show_profile.h"
+#include "shim/cli/show_run.h"
 #include "shim/cli/verbs.h"
 #include "shim/profile/write.h"
 
 static const char help[] =
     "usage: ncclshim show [OPTION]... PROFILE\n"
+    "       ncclshim show --run [RUN] [--json]\n"
     "\n"
     "Show what a profile would set if a server started in this shell now: each value, where it "
     "comes\n"
     "from (this shell, the profile, what it inherits, NCCL's own files), and what NCCL makes of "
     "it.\n"
     "\n"
+    "  --run [RUN]          what was asked and got in a recorded run (the newest; a folder or log)\n"
     "  --ini                the profile as one INI file, what it inherits written out\n"
     "  --nccl VERSION|PATH  judge for this NCCL: 2.28.9, or the path of a libnccl.so.2\n"
     "  --json               for programs\n"
@@ -22,7 +25,8 @@ static const char help[] =
     "exit code: 0 good, 1 the profile can't be loaded, 2 no such profile\n"
     "\n"
     "  ncclshim show fewer-channels\n"
-    "  ncclshim show --ini pcie-latency > mine.ini\n";
+    "  ncclshim show --ini pcie-latency > mine.ini\n"
+    "  ncclshim show --run ncclshim-runs/2026-12-01-101500-sglang\n";
 
 static int show_bad(const struct judged *j)
 {
@@ -77,11 +81,12 @@ int verb_show(int argc, char **argv)
     static const struct option longs[] = {
         {"nccl", required_argument, NULL, 'n'},
         {"ini", no_argument, NULL, 'i'},
+        {"run", no_argument, NULL, 'r'},
         {"json", no_argument, NULL, 'j'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    bool ini = false, json = false;
+    bool ini = false, json = false, run = false;
     struct error e;
     int version = 0;
 
@@ -95,13 +100,18 @@ int verb_show(int argc, char **argv)
         case 'i':
             ini = true;
             break;
+        case 'r':
+            run = true;
+            break;
         case 'j':
             json = true;
             break;
         default:
             return usage(help, c == 'h');
         }
-    if (optind + 1 != argc || (ini && json))
+    if (run && !ini && !version && optind + 1 >= argc)
+        return show_run(argv[optind], json); /* argv[argc] is NULL: the newest run */
+    if (run || optind + 1 != argc || (ini && json))
         return usage(help, 0);
     return show(argv[optind], version, ini, json);
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cli/show_run.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "shim/cli/verbs.h"
+#include "shim/show/findings.h"
+#include "shim/show/json.h"
+#include "shim/show/report.h"
+
+/* Of a run's report the part about settings: in force, asked for by NCCL, given to communicators. */
+static int show_run_json(const struct findings *f)
+{
+    static const char *const keys[] = {"run", "nccl", "settings", "settings_differ", "rules",
+                                       "communicators", "warnings"};
+    struct report_options o = {0};
+    json_t *whole = report_json(f, &o), *some = json_object();
+
+    for (size_t i = 0; whole && some && i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (json_object_get(whole, keys[i]))
+            json_object_set(some, keys[i], json_object_get(whole, keys[i]));
+    json_decref(whole);
+    return json_print(some, stdout);
+}
+
+int show_run(const char *name, bool json)
+{
+    struct run_filter filter = RUN_FILTER_ALL;
+    struct term t = term_of(stdout);
+    struct run *r = NULL;
+    struct findings f;
+    struct error e;
+    char *path = NULL;
+    bool live;
+    int rc = run_find(name, &path, &live, &e);
+
+    if (rc == 0)
+        rc = run_open(path, live, &filter, &r, &e);
+    if (rc == 0)
+        rc = findings_make(r, &f, &e);
+    if (rc == 0) {
+        if (json && show_run_json(&f) < 0)
+            rc = error_set(&e, "", 0, "can't print: out of memory, or the output is closed");
+        if (!json) {
+            print_settings(&f, &t);
+            print_rules(&f, &t);
+            print_warnings(&f, &t);
+        }
+        report_findings_free(&f);
+    }
+    run_free(r);
+    free(path);
+    return rc < 0 ? fail(2, &e) : 0;
+}
