@@ -3,11 +3,13 @@
 #include "test/e2e/clients/ranks.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,16 +65,9 @@ static void forks(void)
     NEED(bad == 0);
 }
 
-/* 50 eager calls, finished on the GPU; then an end of the kind that SHAPES_END names. */
-static void ending_body(struct rank *r)
+static void end_as(const char *end)
 {
-    const char *end = getenv("SHAPES_END");
-
-    for (int i = 0; i < 50; i++)
-        NC(reduce(r, 1000, r->stream));
-    CU(cuStreamSynchronize(r->stream));
-    wait_all(r);
-    if (r->number || !end)
+    if (!end)
         return;
     if (!strcmp(end, "kill"))
         kill(getpid(), SIGKILL);
@@ -86,9 +81,66 @@ static void ending_body(struct rank *r)
         quick_exit(0);
 }
 
+/* 50 eager calls, finished on the GPU; then an end of the kind that SHAPES_END names. */
+static void ending_body(struct rank *r)
+{
+    for (int i = 0; i < 50; i++)
+        NC(reduce(r, 1000, r->stream));
+    CU(cuStreamSynchronize(r->stream));
+    wait_all(r);
+    if (r->number == 0)
+        end_as(getenv("SHAPES_END"));
+}
+
 static void ending(void)
 {
     on_ranks(ending_body, true);
+}
+
+/*
+ * Replays of a graph of 20 calls without end; after a random while another thread ends the process in
+ * mid-replay, by the kind that SHAPES_END names. How many replays were finished by then stands in the
+ * file SHAPES_PROGRESS, a 64-bit count for each rank.
+ */
+static uint64_t *progress;
+
+static void twenty_calls(struct rank *r)
+{
+    for (int i = 0; i < 20; i++)
+        NC(reduce(r, 1000, r->stream));
+}
+
+static void *ender(void *arg)
+{
+    (void)arg;
+    usleep(20000 + (unsigned)getpid() * 2654435761u % 60000);
+    end_as(getenv("SHAPES_END"));
+    return NULL;
+}
+
+static void endless_body(struct rank *r)
+{
+    CUgraph graph;
+    CUgraphExec exec = capture(r, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, twenty_calls, &graph);
+    pthread_t thread;
+
+    if (r->number == 0)
+        NEED(pthread_create(&thread, NULL, ender, NULL) == 0);
+    for (;;) {
+        CU(cuGraphLaunch(exec, r->stream));
+        CU(cuStreamSynchronize(r->stream));
+        __atomic_add_fetch(&progress[r->number], 1, __ATOMIC_RELEASE);
+    }
+}
+
+static void mid_replay(void)
+{
+    int fd = open(getenv("SHAPES_PROGRESS"), O_RDWR | O_CREAT, 0600);
+
+    NEED(fd >= 0 && ftruncate(fd, RANKS * sizeof(*progress)) == 0);
+    progress = mmap(NULL, RANKS * sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    NEED(progress != MAP_FAILED);
+    on_ranks(endless_body, true);
 }
 
 /* After the first calls no allocation from the shim on the call path: malloc is watched by its
@@ -186,6 +238,7 @@ static void no_malloc(void)
 const struct shape process_shapes[] = {
     {"process-forks", forks},
     {"process-ending", ending},
+    {"process-mid-replay", mid_replay},
     {"process-no-malloc", no_malloc},
     {NULL, NULL},
 };
