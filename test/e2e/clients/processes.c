@@ -113,7 +113,10 @@ static void twenty_calls(struct rank *r)
 static void *ender(void *arg)
 {
     (void)arg;
-    usleep(20000 + (unsigned)getpid() * 2654435761u % 60000);
+    for (int i = 0; i < RANKS; i++)
+        while (!__atomic_load_n(&progress[i], __ATOMIC_ACQUIRE))
+            usleep(100);
+    usleep((unsigned)getpid() * 2654435761u % 30000);
     end_as(getenv("SHAPES_END"));
     return NULL;
 }
