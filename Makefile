@@ -6,6 +6,7 @@
 # make test-gpu   the tests that need GPUs (skips by name what the machine lacks)
 # make test-compat  every NCCL version by every way in (fetches NCCL once, about 2.5 GB)
 # make bench      costs, each as a ratio to a baseline of the same run
+# make install    into PREFIX (/usr/local), below DESTDIR; make uninstall takes it away
 #
 # Everything is built under build/. CC, CFLAGS, CUDA_HOME and NCCL_HOME are respected.
 
@@ -20,7 +21,7 @@ include test/find.mk
 
 WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla $(WERROR)
 OPT       ?= -O2 -g
-HARDEN    := -fstack-protector-strong -D_FORTIFY_SOURCE=2
+HARDEN    := -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=2
 CPPFLAGS  += -D_GNU_SOURCE -Iinclude -I. -DNCCLSHIM_VERSION='"$(VERSION)"'
 STD       := -std=gnu11
 ALL_CFLAGS = $(STD) $(OPT) $(WARN) $(HARDEN) $(CFLAGS)
@@ -41,7 +42,7 @@ CLI_LIB_OBJ:= $(filter-out $(BUILD)/obj/shim/cli/main.o,$(CLI_OBJ))
 LIBSHIM    := $(BUILD)/libncclshim.so
 CLI        := $(BUILD)/ncclshim
 
-.PHONY: all run test test-gpu test-compat bench clean
+.PHONY: all run test test-gpu test-compat bench clean install uninstall
 .DEFAULT_GOAL := all
 
 # ---- compile -----------------------------------------------------------------------------------
@@ -72,6 +73,30 @@ include test/gpu/cost/cost.mk
 include test/test.mk
 
 all: $(LIBSHIM) $(CLI) fake examples
+
+# ---- install -----------------------------------------------------------------------------------
+# The command finds the shared object by ../lib/ncclshim, and both find ../share/ncclshim/profiles: the
+# tree can be moved as a whole.
+INSTALL   ?= install
+TO        := $(DESTDIR)$(PREFIX)
+# what is installed as it is: FILE:PLACE
+INSTALLED := include/ncclshim/log.h:include/ncclshim/log.h \
+  docs/completion/ncclshim.bash:share/bash-completion/completions/ncclshim \
+  docs/completion/_ncclshim:share/zsh/site-functions/_ncclshim \
+  $(foreach f,$(wildcard profiles/*.ini),$(f):share/ncclshim/$(f)) \
+  $(foreach f,$(wildcard docs/man/*.1),$(f):share/man/man1/$(notdir $(f)))
+
+install: $(LIBSHIM) $(CLI)
+	$(INSTALL) -D -m 755 $(CLI) $(TO)/bin/ncclshim
+	$(INSTALL) -D -m 755 $(LIBSHIM) $(TO)/lib/ncclshim/libncclshim.so
+	@set -e; for f in $(INSTALLED); do $(INSTALL) -D -m 644 $${f%%:*} $(TO)/$${f#*:}; done
+	@mkdir -p $(TO)/lib/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' include/ncclshim/ncclshim.pc.in >$(TO)/lib/pkgconfig/ncclshim.pc
+
+uninstall:
+	rm -f $(addprefix $(TO)/,bin/ncclshim lib/ncclshim/libncclshim.so lib/pkgconfig/ncclshim.pc) \
+	  $(foreach f,$(INSTALLED),$(TO)/$(lastword $(subst :, ,$(f))))
+	@rmdir $(addprefix $(TO)/,lib/ncclshim share/ncclshim/profiles share/ncclshim include/ncclshim) 2>/dev/null || true
 
 clean:
 	rm -rf $(BUILD)
