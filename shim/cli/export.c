@@ -102,7 +102,9 @@ static int write_file(const struct run *r, const struct request *q, struct error
     int rc;
 
     snprintf(path, sizeof(path), "%s.%d.tmp", q->output, (int)getpid());
-    out = fopen(path, "we");
+    /* Its name can be guessed: in a folder that others write to, nothing planted there is followed. */
+    unlink(path);
+    out = fopen(path, "wex");
     if (!out)
         return error_set(e, q->output, 0, "can't be written: %s", strerror(errno));
     rc = q->write(r, out, e);

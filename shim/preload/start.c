@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "shim/base/paths.h"
@@ -222,6 +223,17 @@ static void load_profile(void)
     shim.log_options = shim.profile->log;
 }
 
+/*
+ * The loader drops LD_PRELOAD for set-uid programs; /etc/ld.so.preload it does not. Whoever starts
+ * such a program must not choose files that it reads and folders that it writes.
+ */
+static void stay_out(void)
+{
+    shim.profile = &nothing_set;
+    shim.log_options = nothing_set.log;
+    ncclshim_dlsym_off = true;
+}
+
 __attribute__((constructor)) static void start(void)
 {
     static bool started;
@@ -231,6 +243,10 @@ __attribute__((constructor)) static void start(void)
     if (started)
         return;
     started = true;
+    if (getauxval(AT_SECURE)) {
+        stay_out();
+        return;
+    }
     shim.preloaded = is_preloaded();
     ncclshim_dlsym_off = switched_off("NCCLSHIM_DLSYM", "0");
     shim.log_wanted = shim.preloaded && !switched_off("NCCLSHIM_LOG", "off");

@@ -78,6 +78,6 @@ def test_the_shared_object_shows_names_of_nccl_dlsym_its_tables_and_its_mark(box
     functions = {n for n in shown - tables if re.fullmatch(r"nccl[A-Z]\w*", n)}
     assert shown - tables - functions == {"dlsym", "ncclshim_is_loaded"}
     source = (box.root / "shim/preload/nccl_api.h").read_text()
-    named = {"nccl" + n for n in re.findall(r"^ +[A-Z0-9_]+\((\w+),", source, re.M)}
+    named = {"nccl" + n for n in re.findall(r"^ +(?:OWN|OWN0|PASS|PASS_TEXT)\((\w+),", source, re.M)}
     assert functions == named
     assert {"ncclTunerPlugin_v5", "ncclProfiler_v5", "ncclEnvPlugin_v1"} <= tables
