@@ -82,3 +82,4 @@ bench:
 
 include test/faults/faults.mk
 include test/fuzz/fuzz.mk
+include test/lint/lint.mk

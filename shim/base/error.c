@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int error_set(struct error *e, const char *file, int line, const char *fmt, ...)
+int (error_set)(struct error *e, const char *file, int line, const char *fmt, ...)
 {
     va_list ap;
 
