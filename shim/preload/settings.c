@@ -83,9 +83,19 @@ static int origin_in_plan(const struct env_plan *plan, const char *name)
     return is_door(name) ? NCCLSHIM_ORIGIN_SHIM : NCCLSHIM_ORIGIN_USER;
 }
 
+/* Names that images and build tools use and NCCL does not read. */
+static bool is_of_the_image(const char *entry)
+{
+    return !strncmp(entry, "NCCL_VERSION=", 13) || !strncmp(entry, "NCCL_HOME=", 10) ||
+           !strncmp(entry, "NCCL_ROOT=", 10);
+}
+
 static bool is_setting(const char *entry, const struct env_plan *plan)
 {
     size_t len = strcspn(entry, "=");
+
+    if (is_of_the_image(entry))
+        return false;
 
     if (!strncmp(entry, "NCCL_", 5))
         return true;
@@ -180,7 +190,7 @@ static bool counts_for_digest(const char *entry)
 {
     size_t len = strcspn(entry, "=");
 
-    if (strncmp(entry, "NCCL_", 5))
+    if (strncmp(entry, "NCCL_", 5) || is_of_the_image(entry))
         return false;
     for (size_t i = 0; i < sizeof(per_rank) / sizeof(per_rank[0]); i++)
         if (strlen(per_rank[i]) == len && !strncmp(per_rank[i], entry, len))
@@ -212,7 +222,7 @@ void settings_note(struct log_writer *log)
         if (!len || len >= sizeof(name))
             continue;
         k = find_known(*e, len);
-        if (!k && strncmp(*e, "NCCL_", 5))
+        if (!k && (strncmp(*e, "NCCL_", 5) || is_of_the_image(*e)))
             continue;
         memcpy(name, *e, len);
         name[len] = '\0';

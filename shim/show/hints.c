@@ -18,7 +18,7 @@
 #define TAIL_FACTOR 4.0     /* p99 over p50 */
 #define TAIL_CALLS 1000u
 #define FLOOR_SHARE 0.1    /* of p50 */
-#define COMM_SHARE 0.5     /* of a forward pass */
+#define COMM_SHARE 0.2     /* of a forward pass */
 #define SHORT_NS 100000u   /* calls for which one or two microseconds are worth having */
 #define SMALL_BYTES 65536u /* LL's and LL128's home; above, Simple is the usual choice */
 #define ROW_SHARE 0.05     /* rows below this share of the time are not spoken about */
