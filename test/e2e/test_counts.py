@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a call costs on the host, counted and not timed: every function that the shim calls, by libfaults.so."""
+import shutil
+
+import pytest
+
+from faults.points import SERVER, Faults
+
+RANKS = 2
+
+
+@pytest.fixture
+def counts(build):
+    """counts(option=value, ...): {function: calls of the shim's} of the example server with these options"""
+    with Faults(build) as faults:
+        def count(program=None, profile="all", **options):
+            words = list(SERVER)
+            for name, value in options.items():
+                words[words.index("--" + name.replace("_", "-")) + 1] = str(value)
+            work = "work-%d" % len(faults.works)
+            faults.works[work] = (program or [str(build / "examples/decode_server")] + words, profile)
+            return {name: calls for name, (calls, _) in faults.functions(work).items()}
+        yield count
+
+
+def difference(many, few, by):
+    return {k: (many[k] - few.get(k, 0)) / by for k in many if many[k] != few.get(k, 0)}
+
+
+@pytest.mark.parametrize("times", [1, 10, 100])
+def test_a_replay_calls_nothing(counts, times):
+    assert difference(counts(steps=3 + 3 * times), counts(steps=3), times) == {}
+
+
+@pytest.mark.parametrize("times", [1, 10, 100])
+def test_an_eager_call_is_seven_driver_calls_and_nothing_of_libc(counts, times):
+    requests = 2
+    more = difference(counts(prefill_calls=2 + times), counts(prefill_calls=2), RANKS * requests * times)
+    assert more == {"cuCtxGetCurrent": 4, "cuStreamGetCaptureInfo_v3": 1, "cuLaunchKernelEx": 2}
+
+
+@pytest.mark.parametrize("times", [1, 10, 100])
+def test_a_captured_call_right_behind_another_is_six_driver_calls(counts, times):
+    more = difference(counts(calls=4 + times), counts(calls=4), RANKS * times)
+    assert more == {"cuCtxGetCurrent": 3, "cuStreamGetCaptureInfo_v3": 2, "cuLaunchKernelEx": 1}
+
+
+def test_a_process_that_never_uses_nccl_makes_no_file_and_reads_its_profile_alone(counts):
+    none = counts(program=["/bin/true"], profile=None)
+    files = ("open", "openat", "fopen64", "mkdir", "mmap", "posix_fallocate", "write", "stat")
+    assert not [f for f in files if none.get(f)], none
+    # Allocations, setenv and what else the constructor calls. Raised on purpose, or not at all.
+    assert sum(none.values()) <= 25, none
+    tuned = counts(program=["/bin/true"], profile="all")
+    assert tuned["open"] == 2 and not tuned.get("openat") and not tuned.get("write"), tuned  # it inherits another
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="no strace here")
+def test_start_up_without_a_profile_adds_few_system_calls(box):
+    def calls(**env):
+        done = box.run("strace", "-f", "-c", "-o", "count", "/bin/true", env=env)
+        if done.code != 0:
+            pytest.skip("strace may not trace here")
+        return int((box.dir / "count").read_text().splitlines()[-1].split()[3])
+
+    added = calls(LD_PRELOAD=box.shim) - calls()
+    assert 0 < added <= 16, added  # 13: the loader's own for the object, and the heap's first growth
