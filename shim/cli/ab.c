@@ -12,32 +12,49 @@
 static const char help[] =
     "usage: ncclshim ab -p A -p B [-p C]... [OPTION]... [--] COMMAND [ARGUMENT]...\n"
     "\n"
-    "Run COMMAND under each profile in turns (A B, B A, A B, ...), each turn as `ncclshim run` does, and\n"
+    "Run COMMAND under each profile in turns (A B, B A, A B, ...), each turn as `ncclshim run` "
+    "does, and\n"
     "compare calls and metric. \"No difference shown\" is a result.\n"
     "\n"
-    "  -p, --profile P      two or more: names, paths, or none; the first is what others are held against\n"
+    "  -p, --profile P      two or more: names, paths, or none; the first is what others are held "
+    "against\n"
     "  -n, --rounds N       turns of each profile (3); with one there is no verdict on the metric\n"
-    "  --metric REGEX       the number to compare: the first group of the last match in the output of\n"
+    "  --metric REGEX       the number to compare: the first group of the last match in the output "
+    "of\n"
     "                       COMMAND, or of the load command (POSIX extended: '([0-9.]+) tok/s')\n"
     "  --lower              less of it is better (latency)\n"
-    "  --ready REGEX        COMMAND is a server: it is ready when a line of its output matches ...\n"
+    "  --ready REGEX        COMMAND is a server: it is ready when a line of its output matches "
+    "...\n"
     "  --load 'COMMAND'     ... then this is run by the shell, and the server stopped after it\n"
     "  --timeout S          limit of one turn (1800)\n"
     "  --grace S            from SIGINT to SIGTERM, and from there to SIGKILL (10)\n"
     "  -o, --output DIR     folder for all runs (default: a new one below ncclshim-runs)\n"
     "  --keep all           every record of every run, not histograms and the newest alone\n"
-    "  --fail-if-slower P   exit 1 when a profile is shown to be worse than the first by more than P %\n"
-    "  --margin P           changes up to this are no difference (0.75 %; for calls of several rounds: 0)\n"
+    "  --fail-if-slower P   exit 1 when a profile is shown to be worse than the first by more than "
+    "P %\n"
+    "  --margin P           changes up to this are no difference (0.75 %; for calls of several "
+    "rounds: 0)\n"
     "  --json               for programs; docs/ab.md has the keys\n"
     "\n"
-    "Exit code 2: a turn failed or took too long, or the request can't be carried out; no process is left.\n"
+    "Exit code 2: a turn failed or took too long, or the request can't be carried out; no process "
+    "is left.\n"
     "\n"
     "example:\n"
     "  ncclshim ab -p none -p turin8 -n 3 --ready 'ready to roll' --load ./bench.sh \\\n"
     "      --metric '([0-9.]+) tok/s' -- ./serve.sh\n";
 
-enum { OPT_METRIC = 1, OPT_LOWER, OPT_READY, OPT_LOAD, OPT_TIMEOUT, OPT_GRACE, OPT_KEEP, OPT_FAIL, OPT_MARGIN,
-       OPT_JSON };
+enum {
+    OPT_METRIC = 1,
+    OPT_LOWER,
+    OPT_READY,
+    OPT_LOAD,
+    OPT_TIMEOUT,
+    OPT_GRACE,
+    OPT_KEEP,
+    OPT_FAIL,
+    OPT_MARGIN,
+    OPT_JSON
+};
 
 static const struct option options[] = {
     {"profile", required_argument, NULL, 'p'},
@@ -63,14 +80,16 @@ struct request {
     bool json, help;
 };
 
-static int number(const char *option, const char *text, long least, long most, long *out, struct error *e)
+static int number(const char *option, const char *text, long least, long most, long *out,
+                  struct error *e)
 {
     char *end;
 
     errno = 0;
     *out = strtol(text, &end, 10);
     if (errno || end == text || *end || *out < least || *out > most)
-        return error_set(e, NULL, 0, "%s: '%s' is no number from %ld to %ld", option, text, least, most);
+        return error_set(e, NULL, 0, "%s: '%s' is no number from %ld to %ld", option, text, least,
+                         most);
     return 0;
 }
 
@@ -139,7 +158,9 @@ static int take_option(struct request *q, int option, const char *value, struct 
         return 0;
     case OPT_KEEP:
         q->o.keep_all = true;
-        return strcmp(value, "all") == 0 ? 0 : error_set(e, NULL, 0, "--keep knows 'all', not '%s'", value);
+        return strcmp(value, "all") == 0
+                   ? 0
+                   : error_set(e, NULL, 0, "--keep knows 'all', not '%s'", value);
     case OPT_JSON:
         q->json = true;
         return 0;
@@ -171,7 +192,9 @@ static int parse(int argc, char **argv, struct request *q, struct error *e)
     if (optind >= argc)
         return error_set(e, NULL, 0, "no command to run is given; it stands last, behind --");
     if (!q->o.ready != !q->o.load)
-        return error_set(e, NULL, 0, "--ready and --load belong together: a server that is ready is given a load");
+        return error_set(
+            e, NULL, 0,
+            "--ready and --load belong together: a server that is ready is given a load");
     if (q->o.lower && !q->o.metric)
         return error_set(e, NULL, 0, "--lower is about --metric, which is not given");
     return 0;

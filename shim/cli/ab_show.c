@@ -10,7 +10,8 @@
 #include "shim/show/json.h"
 #include "shim/show/table.h"
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------
+ */
 
 static enum colour verdict_colour(enum verdict v)
 {
@@ -20,7 +21,10 @@ static enum colour verdict_colour(enum verdict v)
 /* A metric is better or worse; only times are faster and slower. */
 static const char *metric_word(enum verdict v)
 {
-    return v == VERDICT_FASTER ? "better" : v == VERDICT_SLOWER ? "worse" : v == VERDICT_NONE ? "no difference shown" : "one round tells nothing";
+    return v == VERDICT_FASTER   ? "better"
+           : v == VERDICT_SLOWER ? "worse"
+           : v == VERDICT_NONE   ? "no difference shown"
+                                 : "one round tells nothing";
 }
 
 static void change_cells(struct table *table, const struct difference *d)
@@ -51,7 +55,9 @@ static const char *value_of(const struct compare_value *v, char *buf)
 {
     if (!v->ns.count)
         return "-";
-    return unit_ns(v->median.known ? (uint64_t)(exp(v->median.log_ns) + 0.5) : hist_quantile(&v->ns, 0.5), buf);
+    return unit_ns(v->median.known ? (uint64_t)(exp(v->median.log_ns) + 0.5)
+                                   : hist_quantile(&v->ns, 0.5),
+                   buf);
 }
 
 static void call_row(const struct compare_row *c, size_t side, struct table *table)
@@ -107,7 +113,8 @@ static void verdict_line(const struct ab_result *r, size_t side, const struct te
         fprintf(t->out, "%s is %s", r->labels[side],
                 r->has_metric ? metric_word(v) : verdict_name(v));
     fprintf(t->out, "%s", off);
-    if (r->has_metric && r->has_calls && v == VERDICT_NONE && r->calls.whole[side].verdict != VERDICT_NONE &&
+    if (r->has_metric && r->has_calls && v == VERDICT_NONE &&
+        r->calls.whole[side].verdict != VERDICT_NONE &&
         r->calls.whole[side].verdict != VERDICT_UNKNOWN)
         fprintf(t->out, " in %s, whatever its calls do (%s)", r->metric.label,
                 verdict_name(r->calls.whole[side].verdict));
@@ -129,7 +136,8 @@ void ab_text(const struct ab_result *r, const struct term *t)
     fprintf(t->out, "%zu rounds, runs in %s\n", r->o.rounds, r->folder.path);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------
+ */
 
 static const char *verdict_key(enum verdict v, bool metric)
 {
@@ -158,8 +166,9 @@ static json_t *sides_json(const struct ab_result *r)
         for (size_t i = 0; i < r->turn_count; i++)
             if (r->turns[i].side == s)
                 json_array_append_new(runs, json_text(r->turns[i].run_dir));
-        json_array_append_new(sides, json_pack("{s:o, s:o, s:o, s:o}", "label", json_text(r->labels[s]), "profile",
-                                               json_text(r->o.profiles[s]), "values", values, "runs", runs));
+        json_array_append_new(
+            sides, json_pack("{s:o, s:o, s:o, s:o}", "label", json_text(r->labels[s]), "profile",
+                             json_text(r->o.profiles[s]), "values", values, "runs", runs));
     }
     return sides;
 }
@@ -174,15 +183,17 @@ static json_t *metric_json(const struct ab_result *r)
     }
     for (size_t s = 1; s < r->o.sides; s++) {
         const struct metric_test *t = &r->tests[s];
-        json_t *d = t->difference.known
-                        ? json_pack("{s:f, s:f, s:f, s:f}", "change", t->difference.change, "low_95",
-                                    t->difference.low, "high_95", t->difference.high, "p", t->difference.p)
-                        : json_null();
+        json_t *d =
+            t->difference.known
+                ? json_pack("{s:f, s:f, s:f, s:f}", "change", t->difference.change, "low_95",
+                            t->difference.low, "high_95", t->difference.high, "p", t->difference.p)
+                : json_null();
         json_array_append_new(against, json_pack("{s:i, s:s, s:o}", "side", (int)s, "verdict",
                                                  verdict_key(t->verdict, true), "difference", d));
     }
-    return json_pack("{s:o, s:o, s:b, s:o}", "label", json_text(r->metric.label), "regex", json_text(r->o.metric),
-                     "lower_is_better", r->o.lower, "against_first", against);
+    return json_pack("{s:o, s:o, s:b, s:o}", "label", json_text(r->metric.label), "regex",
+                     json_text(r->o.metric), "lower_is_better", r->o.lower, "against_first",
+                     against);
 }
 
 static json_t *order_json(const struct ab_result *r)
@@ -201,9 +212,10 @@ json_t *ab_json(const struct ab_result *r)
 
     for (size_t s = 1; s < r->o.sides; s++)
         json_array_append_new(verdicts, json_string(verdict_key(ab_verdict(r, s), r->has_metric)));
-    return json_pack("{s:i, s:b, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "simulated", r->simulated,
-                     "folder", json_text(r->folder.path), "rounds", (int)r->o.rounds, "order", order_json(r), "sides",
-                     sides_json(r), "metric", metric_json(r), "calls",
+    return json_pack("{s:i, s:b, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1,
+                     "simulated", r->simulated, "folder", json_text(r->folder.path), "rounds",
+                     (int)r->o.rounds, "order", order_json(r), "sides", sides_json(r), "metric",
+                     metric_json(r), "calls",
                      r->has_calls ? compare_json(&r->calls, &none) : json_null(), "no_calls",
                      r->no_calls[0] ? json_text(r->no_calls) : json_null(), "verdicts", verdicts);
 }

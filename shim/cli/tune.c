@@ -17,8 +17,10 @@
 static const char help[] =
     "usage: ncclshim tune [--from RUN | --sizes LIST | --workload FILE] [OPTION]...\n"
     "\n"
-    "Find settings under which these collectives take less time than under NCCL's default: tries them with\n"
-    "`bench` in fresh processes, proves the best in runs of their own, and writes a profile with its evidence.\n"
+    "Find settings under which these collectives take less time than under NCCL's default: tries "
+    "them with\n"
+    "`bench` in fresh processes, proves the best in runs of their own, and writes a profile with "
+    "its evidence.\n"
     "Where nothing is shown to be better it says so and writes none.\n"
     "\n"
     "  --from RUN           the calls of a recorded run; each counts by the time it took there\n"
@@ -26,28 +28,52 @@ static const char help[] =
     "  --workload FILE      a workload file (docs/bench.md)\n"
     "  --op, --type, --graph, --eager, --both   as for bench\n"
     "  --budget TIME        90s, 10m, 2h (10m)\n"
-    "  --space FILE         what to try (docs/tune.md; default: safe settings, protocols and channels by size)\n"
+    "  --space FILE         what to try (docs/tune.md; default: safe settings, protocols and "
+    "channels by size)\n"
     "  --write NAME         put the profile where `-p NAME` finds it (or a path ending in .ini)\n"
-    "  --waits-for-graphs   the server never calls on a communicator while a graph that uses it still runs:\n"
-    "                       NCCL's condition for NCCL_GRAPH_MIXING_SUPPORT=0 where one is used both ways\n"
+    "  --waits-for-graphs   the server never calls on a communicator while a graph that uses it "
+    "still runs:\n"
+    "                       NCCL's condition for NCCL_GRAPH_MIXING_SUPPORT=0 where one is used "
+    "both ways\n"
     "  --ranks N, --one-process, --one-gpu   as for bench\n"
     "  --calls N, --repeats N   of each bench (as bench; 10)\n"
     "  --proof N            runs of each side in the proof (3 to 10, by budget)\n"
-    "  --timeout S          end a candidate that makes no progress for so long (by how long the default takes)\n"
+    "  --timeout S          end a candidate that makes no progress for so long (by how long the "
+    "default takes)\n"
     "  -o, --output DIR     folder for everything (default: a new one below ncclshim-runs)\n"
-    "  --resume DIR         go on with a search that was stopped; --budget then counts from now on\n"
+    "  --resume DIR         go on with a search that was stopped; --budget then counts from now "
+    "on\n"
     "  --json               for programs; docs/tune.md has the keys\n"
     "\n"
-    "The server must be stopped meanwhile. Exit code 1: nothing was shown to be better. 2: the request can't be\n"
+    "The server must be stopped meanwhile. Exit code 1: nothing was shown to be better. 2: the "
+    "request can't be\n"
     "carried out. ^C leaves all measurements in DIR for --resume.\n"
     "\n"
     "example:\n"
     "  ncclshim tune --from ncclshim-runs/2026-12-01-101500-sglang --write turin8\n";
 
 enum {
-    OPT_FROM = 1, OPT_SIZES, OPT_WORKLOAD, OPT_OP, OPT_TYPE, OPT_GRAPH, OPT_EAGER, OPT_BOTH, OPT_BUDGET, OPT_SPACE,
-    OPT_WRITE, OPT_WAITS, OPT_RANKS, OPT_ONE_PROCESS, OPT_ONE_GPU, OPT_CALLS, OPT_REPEATS, OPT_PROOF, OPT_TIMEOUT,
-    OPT_RESUME, OPT_JSON,
+    OPT_FROM = 1,
+    OPT_SIZES,
+    OPT_WORKLOAD,
+    OPT_OP,
+    OPT_TYPE,
+    OPT_GRAPH,
+    OPT_EAGER,
+    OPT_BOTH,
+    OPT_BUDGET,
+    OPT_SPACE,
+    OPT_WRITE,
+    OPT_WAITS,
+    OPT_RANKS,
+    OPT_ONE_PROCESS,
+    OPT_ONE_GPU,
+    OPT_CALLS,
+    OPT_REPEATS,
+    OPT_PROOF,
+    OPT_TIMEOUT,
+    OPT_RESUME,
+    OPT_JSON,
 };
 
 static const struct option options[] = {
@@ -86,7 +112,8 @@ struct request {
 
 #define QUIET_NS 10000000000ull
 
-/* ---- options ---------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------
+ */
 
 static int take_number(struct tune_options *o, int option, const char *value, struct error *e)
 {
@@ -94,8 +121,10 @@ static int take_number(struct tune_options *o, int option, const char *value, st
         int option;
         const char *name;
         long least, most;
-    } numbers[] = {{OPT_RANKS, "--ranks", 1, WORKLOAD_RANKS}, {OPT_CALLS, "--calls", 1, 4096},
-                   {OPT_REPEATS, "--repeats", 3, 10000},      {OPT_PROOF, "--proof", 2, TUNE_PROOF_MAX},
+    } numbers[] = {{OPT_RANKS, "--ranks", 1, WORKLOAD_RANKS},
+                   {OPT_CALLS, "--calls", 1, 4096},
+                   {OPT_REPEATS, "--repeats", 3, 10000},
+                   {OPT_PROOF, "--proof", 2, TUNE_PROOF_MAX},
                    {OPT_TIMEOUT, "--timeout", 1, 86400}};
     char *end;
     long n;
@@ -103,15 +132,17 @@ static int take_number(struct tune_options *o, int option, const char *value, st
     errno = 0;
     n = strtol(value, &end, 10);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        if (numbers[i].option == option && (errno || end == value || *end || n < numbers[i].least || n > numbers[i].most))
-            return error_set(e, NULL, 0, "%s: '%s' is no number from %ld to %ld", numbers[i].name, value,
-                             numbers[i].least, numbers[i].most);
+        if (numbers[i].option == option &&
+            (errno || end == value || *end || n < numbers[i].least || n > numbers[i].most))
+            return error_set(e, NULL, 0, "%s: '%s' is no number from %ld to %ld", numbers[i].name,
+                             value, numbers[i].least, numbers[i].most);
     if (option == OPT_RANKS)
         o->ranks = (int)n;
     else
-        *(option == OPT_CALLS ? &o->calls : option == OPT_REPEATS ? &o->repeats
-                                        : option == OPT_PROOF     ? &o->proof_runs
-                                                                  : &o->timeout_s) = (uint32_t)n;
+        *(option == OPT_CALLS     ? &o->calls
+          : option == OPT_REPEATS ? &o->repeats
+          : option == OPT_PROOF   ? &o->proof_runs
+                                  : &o->timeout_s) = (uint32_t)n;
     return 0;
 }
 
@@ -154,7 +185,8 @@ static int take_option(struct request *q, int option, const char *value, struct 
 {
     struct tune_options *o = &q->o;
 
-    q->other |= option != OPT_RESUME && option != OPT_BUDGET && option != OPT_WRITE && option != OPT_JSON && option != 'h';
+    q->other |= option != OPT_RESUME && option != OPT_BUDGET && option != OPT_WRITE &&
+                option != OPT_JSON && option != 'h';
     switch (option) {
     case OPT_FROM:
         o->from = value;
@@ -217,14 +249,18 @@ static int parse(int argc, char **argv, struct request *q, struct error *e)
     if ((q->o.from != NULL) + (q->o.sizes != NULL) + (q->o.workload != NULL) > 1)
         return error_set(e, NULL, 0, "--from, --sizes and --workload exclude each other");
     if (q->o.resume && q->other)
-        return error_set(e, NULL, 0, "--resume takes everything from its folder; only --budget, --write and --json can be "
-                                     "given with it");
+        return error_set(
+            e, NULL, 0,
+            "--resume takes everything from its folder; only --budget, --write and --json can be "
+            "given with it");
     return 0;
 }
 
-/* ---- while it runs ---------------------------------------------------------------------------- */
+/* ---- while it runs ----------------------------------------------------------------------------
+ */
 
-/* On a terminal the next line overwrites a transient one; in a file one of them now and then is enough. */
+/* On a terminal the next line overwrites a transient one; in a file one of them now and then is
+ * enough. */
 static void say(void *user, const char *line, bool transient)
 {
     struct request *q = user;
@@ -244,7 +280,8 @@ static void say(void *user, const char *line, bool transient)
     fflush(stderr);
 }
 
-/* ---- the result ------------------------------------------------------------------------------- */
+/* ---- the result -------------------------------------------------------------------------------
+ */
 
 static void proof_table(const struct tune *t, const struct term *term)
 {
@@ -270,8 +307,13 @@ static void proof_table(const struct tune *t, const struct term *term)
         table_cell(&table, "%s", unit_ns((uint64_t)llround(exp(p->after.log_ns)), text));
         table_cell(&table, "%s", change_text(p->difference.change, text));
         table_cell(&table, "[%+.1f, %+.1f]", p->difference.low * 100, p->difference.high * 100);
-        table_cell_colour(&table, p->verdict == PROOF_FASTER ? COLOUR_GREEN : p->verdict == PROOF_SLOWER ? COLOUR_RED : COLOUR_NONE,
-                          p->verdict == PROOF_FASTER ? "faster" : p->verdict == PROOF_SLOWER ? "slower" : "no difference shown");
+        table_cell_colour(&table,
+                          p->verdict == PROOF_FASTER   ? COLOUR_GREEN
+                          : p->verdict == PROOF_SLOWER ? COLOUR_RED
+                                                       : COLOUR_NONE,
+                          p->verdict == PROOF_FASTER   ? "faster"
+                          : p->verdict == PROOF_SLOWER ? "slower"
+                                                       : "no difference shown");
     }
     table_print(&table, term, 0);
     table_free(&table);
@@ -284,7 +326,8 @@ static void dropped_lines(const struct tune *t, const struct term *term)
     for (size_t i = 0; i < t->all.count; i++) {
         const struct tune_trial *x = t->all.trials[i];
         if (x->end != TUNE_GOOD)
-            fprintf(term->out, "dropped: %s %s: %s\n", candidate_text(&x->c, &t->space, &t->work, text, sizeof(text)),
+            fprintf(term->out, "dropped: %s %s: %s\n",
+                    candidate_text(&x->c, &t->space, &t->work, text, sizeof(text)),
                     tune_end_text(x->end), x->why);
     }
 }
@@ -295,25 +338,31 @@ static void print_result(const struct tune *t, const struct term *term)
 
     if (t->simulated)
         print_simulated(term);
-    fprintf(term->out, "%zu benches in %.0f s, %u of them the proof\n", t->all.count, (double)tune_spent(t) / 1e9,
-            2 * t->proof_runs);
+    fprintf(term->out, "%zu benches in %.0f s, %u of them the proof\n", t->all.count,
+            (double)tune_spent(t) / 1e9, 2 * t->proof_runs);
     dropped_lines(t, term);
     for (size_t i = 0; i < t->note_count; i++)
         print_wrapped(term, t->notes[i], 2);
-    fprintf(term->out, "found: %s\n", candidate_text(&t->search.best, &t->space, &t->work, text, sizeof(text)));
+    fprintf(term->out, "found: %s\n",
+            candidate_text(&t->search.best, &t->space, &t->work, text, sizeof(text)));
     if (t->proof_runs) {
         proof_table(t, term);
-        fprintf(term->out, "proof: %u fresh runs of default and winner, shuffled; sums right in all\n", 2 * t->proof_runs);
+        fprintf(term->out,
+                "proof: %u fresh runs of default and winner, shuffled; sums right in all\n",
+                2 * t->proof_runs);
     }
     fprintf(term->out, "verdict: %s\n", t->verdict);
     if (t->written[0])
         fprintf(term->out, "wrote %s\n", t->written);
     else if (t->profile[0])
-        fprintf(term->out, "wrote %s; use it with -p, or --write NAME puts it among your profiles\n", t->profile);
+        fprintf(term->out,
+                "wrote %s; use it with -p, or --write NAME puts it among your profiles\n",
+                t->profile);
     else
         fprintf(term->out, "no profile was written\n");
     if (t->proven)
-        fprintf(term->out, "see `ncclshim compare %s/default %s/winner`\n", t->folder.path, t->folder.path);
+        fprintf(term->out, "see `ncclshim compare %s/default %s/winner`\n", t->folder.path,
+                t->folder.path);
 }
 
 static int tell(const struct tune *t, const struct request *q)

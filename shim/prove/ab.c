@@ -11,7 +11,8 @@
 #include "shim/prove/ready.h"
 #include "shim/prove/turns.h"
 
-/* ---- before the first turn -------------------------------------------------------------------- */
+/* ---- before the first turn --------------------------------------------------------------------
+ */
 
 /* All profiles are read now: a bad one must not show after an hour of turns. */
 static int name_sides(struct ab_result *r, struct error *e)
@@ -25,7 +26,8 @@ static int name_sides(struct ab_result *r, struct error *e)
         for (size_t k = 0; k < i; k++)
             same += !strncmp(r->labels[k], p->name, strlen(p->name)) &&
                     (!r->labels[k][strlen(p->name)] || r->labels[k][strlen(p->name)] == '#');
-        snprintf(r->labels[i], sizeof(r->labels[i]), same > 1 ? "%.48s#%zu" : "%.48s", p->name, same);
+        snprintf(r->labels[i], sizeof(r->labels[i]), same > 1 ? "%.48s#%zu" : "%.48s", p->name,
+                 same);
         profile_free(p);
     }
     return 0;
@@ -51,10 +53,13 @@ static int plan_turns(struct ab_result *r, struct error *e)
         struct ab_turn *t = &r->turns[i];
         t->side = turns_abba(i, r->o.sides);
         t->round = i / r->o.sides;
-        snprintf(t->run_dir, sizeof(t->run_dir), "%s/%02zu-%s", r->folder.path, i + 1, r->labels[t->side]);
-        snprintf(t->output, sizeof(t->output), "%s/%02zu-%s.out", r->folder.path, i + 1, r->labels[t->side]);
+        snprintf(t->run_dir, sizeof(t->run_dir), "%s/%02zu-%s", r->folder.path, i + 1,
+                 r->labels[t->side]);
+        snprintf(t->output, sizeof(t->output), "%s/%02zu-%s.out", r->folder.path, i + 1,
+                 r->labels[t->side]);
         if (r->o.load)
-            snprintf(t->load, sizeof(t->load), "%s/%02zu-%s.load", r->folder.path, i + 1, r->labels[t->side]);
+            snprintf(t->load, sizeof(t->load), "%s/%02zu-%s.load", r->folder.path, i + 1,
+                     r->labels[t->side]);
     }
     for (size_t s = 0; s < r->o.sides; s++) {
         r->values[s] = calloc(r->o.rounds, sizeof(*r->values[s]));
@@ -64,7 +69,8 @@ static int plan_turns(struct ab_result *r, struct error *e)
     return 0;
 }
 
-/* ---- turns ------------------------------------------------------------------------------------ */
+/* ---- turns ------------------------------------------------------------------------------------
+ */
 
 static void tell_turn(const struct ab_result *r, size_t turn, uint64_t spent_ns)
 {
@@ -80,10 +86,13 @@ static void tell_turn(const struct ab_result *r, size_t turn, uint64_t spent_ns)
     else
         snprintf(value, sizeof(value), "%.1f s", (double)t->took_ns / 1e9);
     if (left && seconds >= 90)
-        snprintf(rest, sizeof(rest), "   %zu of %zu to go, about %.0f minutes", left, r->turn_count, seconds / 60);
+        snprintf(rest, sizeof(rest), "   %zu of %zu to go, about %.0f minutes", left, r->turn_count,
+                 seconds / 60);
     else if (left)
-        snprintf(rest, sizeof(rest), "   %zu of %zu to go, about %.0f s", left, r->turn_count, seconds);
-    snprintf(line, sizeof(line), "[%zu/%zu] %-20s %s%s", turn + 1, r->turn_count, r->labels[t->side], value, rest);
+        snprintf(rest, sizeof(rest), "   %zu of %zu to go, about %.0f s", left, r->turn_count,
+                 seconds);
+    snprintf(line, sizeof(line), "[%zu/%zu] %-20s %s%s", turn + 1, r->turn_count,
+             r->labels[t->side], value, rest);
     r->o.progress(r->o.user, line);
 }
 
@@ -116,7 +125,8 @@ static int take_all(struct ab_result *r, struct error *e)
     return rc;
 }
 
-/* ---- comparing -------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------------------
+ */
 
 static int open_runs(struct ab_result *r, struct error *e)
 {
@@ -142,21 +152,27 @@ static void compare_calls(struct ab_result *r)
 {
     struct error e = {0};
 
-    if (open_runs(r, &e) == 0 && compare_make(r->compared, r->o.sides, r->o.margin, &r->calls, &e) == 0)
+    if (open_runs(r, &e) == 0 &&
+        compare_make(r->compared, r->o.sides, r->o.margin, &r->calls, &e) == 0)
         r->has_calls = r->calls.row_count > 0;
     if (!r->has_calls)
-        snprintf(r->no_calls, sizeof(r->no_calls), "%s", e.text[0] ? e.text : "no call of NCCL was seen");
+        snprintf(r->no_calls, sizeof(r->no_calls), "%s",
+                 e.text[0] ? e.text : "no call of NCCL was seen");
 }
 
 static int conclude(struct ab_result *r, struct error *e)
 {
     compare_calls(r);
     if (!r->has_metric)
-        return r->has_calls ? 0 : error_set(e, r->folder.path, 0, "nothing to compare: %s, and no --metric was given",
-                                            r->no_calls);
+        return r->has_calls
+                   ? 0
+                   : error_set(e, r->folder.path, 0,
+                               "nothing to compare: %s, and no --metric was given", r->no_calls);
     for (size_t s = 1; s < r->o.sides; s++)
         metric_compare(r->values[0], r->values[s], r->o.rounds, r->o.margin, &r->tests[s]);
-    return metric_judge(r->tests + 1, r->o.sides - 1, r->o.lower) < 0 ? error_set(e, NULL, 0, "out of memory") : 0;
+    return metric_judge(r->tests + 1, r->o.sides - 1, r->o.lower) < 0
+               ? error_set(e, NULL, 0, "out of memory")
+               : 0;
 }
 
 enum verdict ab_verdict(const struct ab_result *r, size_t side)
@@ -174,7 +190,8 @@ bool ab_slower_by(const struct ab_result *r, size_t side, double share)
     return r->has_calls && compare_slower_by(&r->calls, side, share);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------
+ */
 
 int ab_run(struct ab_result *r, const struct ab_options *o, struct error *e)
 {

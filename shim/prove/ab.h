@@ -30,12 +30,15 @@ struct ab_options {
     uint32_t grace_s;         /* between SIGINT, SIGTERM and SIGKILL */
     double margin;
     bool keep_all;
-    const char *out_dir;      /* NULL = a new one below ncclshim-runs */
+    const char *out_dir; /* NULL = a new one below ncclshim-runs */
     char *const *command;
     void (*progress)(void *user, const char *line); /* NULL = silent */
     void *user;
 };
-#define AB_OPTIONS {.rounds = 3, .timeout_s = 1800, .grace_s = 10, .margin = COMPARE_MARGIN}
+#define AB_OPTIONS                                                              \
+    {                                                                           \
+        .rounds = 3, .timeout_s = 1800, .grace_s = 10, .margin = COMPARE_MARGIN \
+    }
 
 struct ab_turn {
     size_t side, round;
@@ -51,25 +54,26 @@ struct ab_result {
     char labels[AB_SIDES][64];
     struct metric metric;
     bool has_metric;
-    struct ab_turn *turns;    /* in the order of time */
+    struct ab_turn *turns; /* in the order of time */
     size_t turn_count;
     struct metric_value *values[AB_SIDES]; /* by round */
     struct metric_test tests[AB_SIDES];    /* the first is not used */
     struct compare_side compared[AB_SIDES];
     struct compare calls;
     bool has_calls, simulated;
-    char no_calls[768];       /* why calls could not be compared; "" = they were */
-    int stopped;              /* by this signal; 0 = no */
+    char no_calls[768]; /* why calls could not be compared; "" = they were */
+    int stopped;        /* by this signal; 0 = no */
 };
 
 /*
- * Take all turns and compare. 0, or -1 with *e filled: a turn failed, took too long, or could not be
- * started; what was recorded until then stays in the folder. ab_free always.
+ * Take all turns and compare. 0, or -1 with *e filled: a turn failed, took too long, or could not
+ * be started; what was recorded until then stays in the folder. ab_free always.
  */
 int ab_run(struct ab_result *r, const struct ab_options *o, struct error *e);
 void ab_free(struct ab_result *r);
 
-/* The word on a side: the metric's where there is one, since that is what counts; else the calls'. */
+/* The word on a side: the metric's where there is one, since that is what counts; else the calls'.
+ */
 enum verdict ab_verdict(const struct ab_result *r, size_t side);
 /* Shown to be worse by more than `share`, in the metric or in any call. */
 bool ab_slower_by(const struct ab_result *r, size_t side, double share);
@@ -77,6 +81,7 @@ bool ab_slower_by(const struct ab_result *r, size_t side, double share);
 /* ab_turn.c: one turn. 0, or -1 with *e filled. */
 struct nursery;
 struct ready;
-int ab_take_turn(struct ab_result *r, struct nursery *n, struct ready *ready, size_t turn, struct error *e);
+int ab_take_turn(struct ab_result *r, struct nursery *n, struct ready *ready, size_t turn,
+                 struct error *e);
 
 #endif

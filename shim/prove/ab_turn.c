@@ -25,11 +25,12 @@ struct turn {
     uint64_t until_ns;
 };
 
-/* ---- telling what went wrong ------------------------------------------------------------------ */
+/* ---- telling what went wrong ------------------------------------------------------------------
+ */
 
 /*
- * The last line of a file that says anything. What `ncclshim run` itself says comes last, and counts
- * only when the command said nothing.
+ * The last line of a file that says anything. What `ncclshim run` itself says comes last, and
+ * counts only when the command said nothing.
  */
 static void last_line(const char *path, char *buf, size_t size)
 {
@@ -59,10 +60,12 @@ static int turn_failed(const struct turn *x, const char *output, const char *wha
 
     last_line(output, last, sizeof(last));
     return error_set(e, output, 0, "turn %zu of %zu (%s) %s%s%s", (size_t)(x->t - r->turns) + 1,
-                     r->turn_count, r->labels[x->t->side], what, last[0] ? "; its last line: " : "", last);
+                     r->turn_count, r->labels[x->t->side], what, last[0] ? "; its last line: " : "",
+                     last);
 }
 
-static int turn_late(const struct turn *x, const char *output, const char *waiting_for, struct error *e)
+static int turn_late(const struct turn *x, const char *output, const char *waiting_for,
+                     struct error *e)
 {
     char what[160];
 
@@ -74,18 +77,21 @@ static int turn_late(const struct turn *x, const char *output, const char *waiti
 static int turn_stopped(const struct turn *x, struct error *e)
 {
     x->r->stopped = x->n->stopped;
-    return error_set(e, NULL, 0, "stopped by signal %d in turn %zu of %zu; what was recorded is in %s",
-                     x->n->stopped, (size_t)(x->t - x->r->turns) + 1, x->r->turn_count, x->r->folder.path);
+    return error_set(
+        e, NULL, 0, "stopped by signal %d in turn %zu of %zu; what was recorded is in %s",
+        x->n->stopped, (size_t)(x->t - x->r->turns) + 1, x->r->turn_count, x->r->folder.path);
 }
 
-/* ---- starting --------------------------------------------------------------------------------- */
+/* ---- starting ---------------------------------------------------------------------------------
+ */
 
 static int start_run(struct turn *x, struct error *e)
 {
     const struct ab_options *o = &x->r->o;
     static char self[PATH_MAX];
-    char *head[] = {self,         (char[]){"run"}, (char[]){"-p"},     (char *)o->profiles[x->t->side],
-                    (char[]){"-o"}, x->t->run_dir, (char[]){"--keep"}, (char[]){"all"}};
+    char *head[] = {
+        self,           (char[]){"run"}, (char[]){"-p"},     (char *)o->profiles[x->t->side],
+        (char[]){"-o"}, x->t->run_dir,   (char[]){"--keep"}, (char[]){"all"}};
     size_t used = o->keep_all ? 8 : 6, count = 0;
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     char **argv;
@@ -105,7 +111,8 @@ static int start_run(struct turn *x, struct error *e)
     return rc;
 }
 
-/* ---- a command that ends by itself ------------------------------------------------------------ */
+/* ---- a command that ends by itself ------------------------------------------------------------
+ */
 
 static int wait_for_end(struct turn *x, struct error *e)
 {
@@ -117,21 +124,23 @@ static int wait_for_end(struct turn *x, struct error *e)
     case OFFSPRING_ENDED:
         if (WIFEXITED(x->run.status) && WEXITSTATUS(x->run.status) == 0)
             return 0;
-        snprintf(what, sizeof(what), "ended with %s", offspring_status(x->run.status, status, sizeof(status)));
+        snprintf(what, sizeof(what), "ended with %s",
+                 offspring_status(x->run.status, status, sizeof(status)));
         return turn_failed(x, x->t->output, what, e);
     default:
         return turn_late(x, x->t->output, "its end", e);
     }
 }
 
-/* ---- a server --------------------------------------------------------------------------------- */
+/* ---- a server ---------------------------------------------------------------------------------
+ */
 
 static int ended_early(struct turn *x, const char *when, struct error *e)
 {
     char status[80], what[160];
 
-    snprintf(what, sizeof(what), "ended with %s %s", offspring_status(x->run.status, status, sizeof(status)),
-             when);
+    snprintf(what, sizeof(what), "ended with %s %s",
+             offspring_status(x->run.status, status, sizeof(status)), when);
     return turn_failed(x, x->t->output, what, e);
 }
 
@@ -175,7 +184,8 @@ static int wait_for_load(struct turn *x, struct offspring *load, struct error *e
         /* Not waitpid: the loop above reaps it, but keeps the status of the load alone. */
         if (kill(x->run.pid, 0) < 0 && errno == ESRCH) {
             x->run.over = true;
-            return turn_failed(x, x->t->output, "failed: the server ended while the load command ran", e);
+            return turn_failed(x, x->t->output,
+                               "failed: the server ended while the load command ran", e);
         }
     }
 }
@@ -190,9 +200,11 @@ static int load_it(struct turn *x, struct error *e)
     return wait_for_load(x, &load, e);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------
+ */
 
-int ab_take_turn(struct ab_result *r, struct nursery *n, struct ready *ready, size_t turn, struct error *e)
+int ab_take_turn(struct ab_result *r, struct nursery *n, struct ready *ready, size_t turn,
+                 struct error *e)
 {
     struct turn x = {.r = r, .n = n, .t = &r->turns[turn]};
     uint64_t begin = monotonic_ns();

@@ -18,9 +18,10 @@ void candidate_init(struct candidate *c)
         c->rule[i] = none;
 }
 
-bool choice_equal(const struct tune_choice *a, const struct tune_choice *b)
+bool tune_choice_equal(const struct tune_choice *a, const struct tune_choice *b)
 {
-    return a->algo == b->algo && a->proto == b->proto && a->channels == b->channels && a->chunk == b->chunk;
+    return a->algo == b->algo && a->proto == b->proto && a->channels == b->channels &&
+           a->chunk == b->chunk;
 }
 
 bool candidate_same_settings(const struct candidate *a, const struct candidate *b)
@@ -33,22 +34,22 @@ bool candidate_equal(const struct candidate *a, const struct candidate *b)
     if (!candidate_same_settings(a, b))
         return false;
     for (size_t i = 0; i < TUNE_CLASSES; i++)
-        if (!choice_equal(&a->rule[i], &b->rule[i]))
+        if (!tune_choice_equal(&a->rule[i], &b->rule[i]))
             return false;
     return true;
 }
 
-int choice_words(const struct tune_choice *c)
+int tune_choice_words(const struct tune_choice *c)
 {
     return (c->algo >= 0) + (c->proto >= 0) + (c->channels > 0) + (c->chunk > 0);
 }
 
-bool choice_empty(const struct tune_choice *c)
+bool tune_choice_empty(const struct tune_choice *c)
 {
-    return choice_words(c) == 0;
+    return tune_choice_words(c) == 0;
 }
 
-const char *choice_text(const struct tune_choice *c, char *buf, size_t size)
+const char *tune_choice_text(const struct tune_choice *c, char *buf, size_t size)
 {
     char chunk[SIZE_TEXT_MAX];
     size_t n = 0;
@@ -57,15 +58,17 @@ const char *choice_text(const struct tune_choice *c, char *buf, size_t size)
     if (c->algo >= 0)
         n += (size_t)snprintf(buf + n, size - n, "%s", algo_name((unsigned)c->algo));
     if (c->proto >= 0)
-        n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "", proto_name((unsigned)c->proto));
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "",
+                              proto_name((unsigned)c->proto));
     if (c->channels)
         n += (size_t)snprintf(buf + n, size - n, "%schannels=%d", n ? " " : "", c->channels);
     if (c->chunk)
-        snprintf(buf + n, size - n, "%schunk=%s", n ? " " : "", size_text(c->chunk, chunk, sizeof(chunk)));
+        snprintf(buf + n, size - n, "%schunk=%s", n ? " " : "",
+                 size_text(c->chunk, chunk, sizeof(chunk)));
     return buf;
 }
 
-const char *rule_op(int op, char *buf, size_t size)
+const char *candidate_rule_op(int op, char *buf, size_t size)
 {
     size_t n = 0;
 
@@ -76,8 +79,8 @@ const char *rule_op(int op, char *buf, size_t size)
     return buf;
 }
 
-const char *candidate_text(const struct candidate *c, const struct tune_space *s, const struct tune_work *w,
-                           char *buf, size_t size)
+const char *candidate_text(const struct candidate *c, const struct tune_space *s,
+                           const struct tune_work *w, char *buf, size_t size)
 {
     char text[96], bytes[SIZE_TEXT_MAX];
     size_t n = 0;
@@ -88,15 +91,16 @@ const char *candidate_text(const struct candidate *c, const struct tune_space *s
             n += (size_t)snprintf(buf + n, size - n, "%s%s=%s", n ? ", " : "", s->settings[i].name,
                                   s->settings[i].values[c->value[i]]);
     for (size_t i = 0; i < w->class_count && n + 1 < size; i++)
-        if (!choice_empty(&c->rule[i]))
+        if (!tune_choice_empty(&c->rule[i]))
             n += (size_t)snprintf(buf + n, size - n, "%s%s %s: %s", n ? ", " : "",
                                   op_name((unsigned)w->classes[i].op),
                                   size_text(w->classes[i].bytes, bytes, sizeof(bytes)),
-                                  choice_text(&c->rule[i], text, sizeof(text)));
+                                  tune_choice_text(&c->rule[i], text, sizeof(text)));
     return buf;
 }
 
-void candidate_write(const struct candidate *c, const struct tune_space *s, const struct tune_work *w, FILE *out)
+void candidate_write(const struct candidate *c, const struct tune_space *s,
+                     const struct tune_work *w, FILE *out)
 {
     char op[32], text[96];
 
@@ -106,19 +110,24 @@ void candidate_write(const struct candidate *c, const struct tune_space *s, cons
         for (size_t i = 0; i < s->setting_count; i++) {
             if (c->value[i] < 0 || s->settings[i].comm != (comm == 1))
                 continue;
-            fprintf(out, "%s%s = %s\n", any ? "" : comm ? "[comm]\n" : "[env]\n", s->settings[i].name,
-                    s->settings[i].values[c->value[i]]);
+            fprintf(out, "%s%s = %s\n",
+                    any    ? ""
+                    : comm ? "[comm]\n"
+                           : "[env]\n",
+                    s->settings[i].name, s->settings[i].values[c->value[i]]);
             any = true;
         }
     }
     fputs("[tune]\n", out);
     for (size_t i = 0; i < w->class_count; i++)
-        if (!choice_empty(&c->rule[i]))
-            fprintf(out, "%s %llu = %s\n", rule_op(w->classes[i].op, op, sizeof(op)),
-                    (unsigned long long)w->classes[i].bytes, choice_text(&c->rule[i], text, sizeof(text)));
+        if (!tune_choice_empty(&c->rule[i]))
+            fprintf(out, "%s %llu = %s\n", candidate_rule_op(w->classes[i].op, op, sizeof(op)),
+                    (unsigned long long)w->classes[i].bytes,
+                    tune_choice_text(&c->rule[i], text, sizeof(text)));
 }
 
-int candidate_check(const struct candidate *c, const struct tune_space *s, const struct tune_work *w, struct error *e)
+int candidate_check(const struct candidate *c, const struct tune_space *s,
+                    const struct tune_work *w, struct error *e)
 {
     char *text = NULL;
     size_t size = 0;

@@ -20,7 +20,7 @@
 
 /* A kind of call of the workload: a row of bench. */
 struct tune_row {
-    char op[24];  /* bench's word: an operation, or "group" */
+    char op[24]; /* bench's word: an operation, or "group" */
     char comm[48];
     uint64_t bytes;
     bool graph;
@@ -48,7 +48,10 @@ struct tune_choice {
     int16_t channels;   /* 0 = NCCL's */
     uint64_t chunk;     /* 0 = NCCL's */
 };
-#define TUNE_NO_RULE {-1, -1, 0, 0}
+#define TUNE_NO_RULE \
+    {                \
+        -1, -1, 0, 0 \
+    }
 
 struct candidate {
     int8_t value[SPACE_SETTINGS]; /* index in the setting's values; -1 = not set */
@@ -58,21 +61,23 @@ struct candidate {
 void candidate_init(struct candidate *c);
 bool candidate_equal(const struct candidate *a, const struct candidate *b);
 bool candidate_same_settings(const struct candidate *a, const struct candidate *b);
-bool choice_equal(const struct tune_choice *a, const struct tune_choice *b);
-bool choice_empty(const struct tune_choice *c);
+bool tune_choice_equal(const struct tune_choice *a, const struct tune_choice *b);
+bool tune_choice_empty(const struct tune_choice *c);
 /* How much it says: 0 for no rule. The less the better, when all else is equal. */
-int choice_words(const struct tune_choice *c);
+int tune_choice_words(const struct tune_choice *c);
 /* "ring ll channels=2"; "no rule". Returns buf. */
-const char *choice_text(const struct tune_choice *c, char *buf, size_t size);
+const char *tune_choice_text(const struct tune_choice *c, char *buf, size_t size);
 /* "NCCL_P2P_LEVEL=SYS, all_reduce 42K: ring ll"; "NCCL's default". Returns buf. */
-const char *candidate_text(const struct candidate *c, const struct tune_space *s, const struct tune_work *w,
-                           char *buf, size_t size);
+const char *candidate_text(const struct candidate *c, const struct tune_space *s,
+                           const struct tune_work *w, char *buf, size_t size);
 /* The profile that bench gets: rules for exactly the sizes measured. */
-void candidate_write(const struct candidate *c, const struct tune_space *s, const struct tune_work *w, FILE *out);
+void candidate_write(const struct candidate *c, const struct tune_space *s,
+                     const struct tune_work *w, FILE *out);
 /* Would such a profile be accepted? Contradictions are found here, before anything is run. */
-int candidate_check(const struct candidate *c, const struct tune_space *s, const struct tune_work *w, struct error *e);
+int candidate_check(const struct candidate *c, const struct tune_space *s,
+                    const struct tune_work *w, struct error *e);
 
 /* "allreduce", as profiles write it. */
-const char *rule_op(int op, char *buf, size_t size);
+const char *candidate_rule_op(int op, char *buf, size_t size);
 
 #endif

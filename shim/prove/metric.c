@@ -11,14 +11,16 @@
 #define ALPHA 0.05
 #define NUMBER_MAX 64
 
-/* ---- the expression --------------------------------------------------------------------------- */
+/* ---- the expression ---------------------------------------------------------------------------
+ */
 
 static bool is_plain(char c)
 {
     return isalnum((unsigned char)c) || c == '/' || c == '_' || c == '%' || c == '-';
 }
 
-/* The word that stands behind the group, else the one before it; blanks and punctuation left out. */
+/* The word that stands behind the group, else the one before it; blanks and punctuation left out.
+ */
 static void make_label(struct metric *m, const char *regex)
 {
     const char *open = strchr(regex, '('), *close = open ? strchr(open, ')') : NULL, *from, *to;
@@ -44,15 +46,17 @@ int metric_init(struct metric *m, const char *regex, bool lower, struct error *e
 
     if (rc != 0) {
         regerror(rc, &m->re, why, sizeof(why));
-        return error_set(e, NULL, 0, "--metric: '%s' is no extended regular expression: %s", regex, why);
+        return error_set(e, NULL, 0, "--metric: '%s' is no extended regular expression: %s", regex,
+                         why);
     }
     m->lower = lower;
     make_label(m, regex);
     if (m->re.re_nsub < 1 || strstr(regex, "\\d")) {
         metric_free(m);
         return error_set(e, NULL, 0, "--metric: '%s' %s", regex,
-                         strstr(regex, "\\d") ? "has \\d, which POSIX lacks: write [0-9]"
-                                              : "has no group: put the number in (...), as in '([0-9.]+) tok/s'");
+                         strstr(regex, "\\d")
+                             ? "has \\d, which POSIX lacks: write [0-9]"
+                             : "has no group: put the number in (...), as in '([0-9.]+) tok/s'");
     }
     return 0;
 }
@@ -62,7 +66,8 @@ void metric_free(struct metric *m)
     regfree(&m->re);
 }
 
-/* ---- the number ------------------------------------------------------------------------------- */
+/* ---- the number -------------------------------------------------------------------------------
+ */
 
 /* Is it a comma between thousands: three digits behind it, and no fourth? */
 static bool parts_thousands(const char *text, size_t n, size_t i)
@@ -108,7 +113,8 @@ bool metric_in_line(const struct metric *m, const char *line, struct metric_valu
     int flags = 0;
 
     while (regexec(&m->re, line, 2, at, flags) == 0) {
-        if (at[1].rm_so >= 0 && read_number(line + at[1].rm_so, (size_t)(at[1].rm_eo - at[1].rm_so), &v)) {
+        if (at[1].rm_so >= 0 &&
+            read_number(line + at[1].rm_so, (size_t)(at[1].rm_eo - at[1].rm_so), &v)) {
             *out = v;
             found = true;
         }
@@ -120,7 +126,8 @@ bool metric_in_line(const struct metric *m, const char *line, struct metric_valu
     return found;
 }
 
-int metric_in_file(const struct metric *m, const char *path, struct metric_value *out, struct error *e)
+int metric_in_file(const struct metric *m, const char *path, struct metric_value *out,
+                   struct error *e)
 {
     FILE *in = fopen(path, "re");
     char *line = NULL;
@@ -137,10 +144,13 @@ int metric_in_file(const struct metric *m, const char *path, struct metric_value
     }
     free(line);
     fclose(in);
-    return found ? 0 : error_set(e, path, 0, "no line matches --metric with a positive number in its first group");
+    return found ? 0
+                 : error_set(e, path, 0,
+                             "no line matches --metric with a positive number in its first group");
 }
 
-/* ---- several ---------------------------------------------------------------------------------- */
+/* ---- several ----------------------------------------------------------------------------------
+ */
 
 double metric_mean(const struct metric_value *v, size_t n)
 {
@@ -151,8 +161,8 @@ double metric_mean(const struct metric_value *v, size_t n)
     return n ? exp(sum / (double)n) : 0;
 }
 
-void metric_compare(const struct metric_value *first, const struct metric_value *other, size_t rounds,
-                    double margin, struct metric_test *out)
+void metric_compare(const struct metric_value *first, const struct metric_value *other,
+                    size_t rounds, double margin, struct metric_test *out)
 {
     const struct estimate zero = {.known = true, .df = 1};
     struct estimate d = {.known = true, .n = rounds, .df = (double)rounds - 1};
@@ -196,7 +206,8 @@ int metric_judge(struct metric_test *tests, size_t count, bool lower)
         rc = holm(p, n, ALPHA, accepted);
     for (size_t i = 0; i < count && rc == 0; i++)
         if (tests[i].verdict != VERDICT_UNKNOWN && accepted[k++])
-            tests[i].verdict = (tests[i].difference.change < 0) == lower ? VERDICT_FASTER : VERDICT_SLOWER;
+            tests[i].verdict =
+                (tests[i].difference.change < 0) == lower ? VERDICT_FASTER : VERDICT_SLOWER;
     free(p);
     free(accepted);
     return rc;

@@ -32,7 +32,8 @@ struct metric_value {
 };
 bool metric_in_line(const struct metric *m, const char *line, struct metric_value *out);
 /* In a file. 0, or -1 with *e filled when there is none. */
-int metric_in_file(const struct metric *m, const char *path, struct metric_value *out, struct error *e);
+int metric_in_file(const struct metric *m, const char *path, struct metric_value *out,
+                   struct error *e);
 
 /*
  * One side against the first, round by round: round i of one against round i of the other, so that
@@ -43,8 +44,8 @@ struct metric_test {
     struct difference difference;
     enum verdict verdict;
 };
-void metric_compare(const struct metric_value *first, const struct metric_value *other, size_t rounds,
-                    double margin, struct metric_test *out);
+void metric_compare(const struct metric_value *first, const struct metric_value *other,
+                    size_t rounds, double margin, struct metric_test *out);
 /* Verdicts of `count` sides together: at most one false one in 20 comparisons. 0, -1 = memory. */
 int metric_judge(struct metric_test *tests, size_t count, bool lower);
 

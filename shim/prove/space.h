@@ -60,18 +60,25 @@ void space_write(const struct tune_space *s, FILE *out);
 
 /* What is known of where it is searched. */
 struct space_facts {
-    int version;       /* of NCCL, a code; 0 = unknown */
-    bool mixed;        /* a communicator is used eagerly and in graphs */
-    bool waits;        /* ... but never while a graph that uses it still runs: the user's word */
-    bool graphs;       /* anything is captured at all */
-    char *const *env;  /* environ: what is set there goes before [env] */
+    int version;      /* of NCCL, a code; 0 = unknown */
+    bool mixed;       /* a communicator is used eagerly and in graphs */
+    bool waits;       /* ... but never while a graph that uses it still runs: the user's word */
+    bool graphs;      /* anything is captured at all */
+    char *const *env; /* environ: what is set there goes before [env] */
 };
 
 /*
  * Take out what can't work or must not be tried here; `tell` gets a sentence for each (what a user
  * could do about it in it).
  */
-void space_prune(struct tune_space *s, const struct space_facts *f, void (*tell)(void *user, const char *line),
-                 void *user);
+void space_prune(struct tune_space *s, const struct space_facts *f,
+                 void (*tell)(void *user, const char *line), void *user);
+
+/*
+ * Benches that a search of it will take, about; and leave out values, the longest lists first,
+ * until that is no more than `runs` or nothing more can go. Whether anything went.
+ */
+size_t space_cost(const struct tune_space *s);
+bool space_thin(struct tune_space *s, size_t runs);
 
 #endif

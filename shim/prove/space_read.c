@@ -24,7 +24,8 @@ struct reader {
 
 #define REFUSE(r, ...) error_set((r)->e, (r)->file, (r)->line, __VA_ARGS__)
 
-/* ---- one value -------------------------------------------------------------------------------- */
+/* ---- one value --------------------------------------------------------------------------------
+ */
 
 /* As part of a profile: what that refuses, for its form or as a danger, is refused here. */
 static int check_value(struct reader *r, const struct space_setting *x, const char *value)
@@ -32,7 +33,8 @@ static int check_value(struct reader *r, const struct space_setting *x, const ch
     char text[256];
     struct profile *p;
     struct error e;
-    int n = snprintf(text, sizeof(text), "%s\n%s = %s\n", x->comm ? "[comm]" : "[env]", x->name, value);
+    int n =
+        snprintf(text, sizeof(text), "%s\n%s = %s\n", x->comm ? "[comm]" : "[env]", x->name, value);
 
     if (profile_parse(text, (size_t)n, r->file, &p, &e) < 0)
         return REFUSE(r, "%s", e.text);
@@ -69,8 +71,10 @@ static int add_setting(struct reader *r, const char *key, char *value)
     if (strlen(key) >= SPACE_TEXT)
         return REFUSE(r, "the name '%.40s...' is too long", key);
     if (!strcmp(key, "NCCL_ALGO") || !strcmp(key, "NCCL_PROTO"))
-        return REFUSE(r, "%s holds for every size; list words under algorithm and protocol in [tune], "
-                         "which are tried for each size by itself", key);
+        return REFUSE(r,
+                      "%s holds for every size; list words under algorithm and protocol in [tune], "
+                      "which are tried for each size by itself",
+                      key);
     memset(x, 0, sizeof(*x));
     strcpy(x->name, key);
     x->comm = r->section == COMM;
@@ -82,7 +86,8 @@ static int add_setting(struct reader *r, const char *key, char *value)
     return 0;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------ */
+/* ---- rules ------------------------------------------------------------------------------------
+ */
 
 static int read_names(struct reader *r, const char *key, char *value, bool algos)
 {
@@ -113,8 +118,10 @@ static int read_numbers(struct reader *r, const char *key, char *value)
         if (*count == SPACE_VALUES)
             return REFUSE(r, "%s has more than %d values", key, SPACE_VALUES);
         if (size_parse(w, &n) < 0 || n < 1 || n > (chunk ? 1u << 30 : 64u))
-            return REFUSE(r, chunk ? "chunk: '%s' is no size like 128K, up to 1G" :
-                                     "channels: '%s' is no number from 1 to 64", w);
+            return REFUSE(r,
+                          chunk ? "chunk: '%s' is no size like 128K, up to 1G"
+                                : "channels: '%s' is no number from 1 to 64",
+                          w);
         if (chunk)
             r->s->chunks[(*count)++] = n;
         else
@@ -132,17 +139,24 @@ static int tune_key(struct reader *r, const char *key, char *value)
         return read_names(r, key, value, key[0] == 'a');
     if (!strcmp(key, "channels") || !strcmp(key, "chunk"))
         return read_numbers(r, key, value);
-    return REFUSE(r, "[tune] of a space has algorithm, protocol, channels and chunk, not '%s'%s%s%s", key,
-                  near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+    return REFUSE(r,
+                  "[tune] of a space has algorithm, protocol, channels and chunk, not '%s'%s%s%s",
+                  key, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
-/* ---- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ------------------------------------------------------------------------------------
+ */
 
 static int read_section(struct reader *r, const char *text)
 {
-    r->section = !strcmp(text, "[env]") ? ENV : !strcmp(text, "[comm]") ? COMM : !strcmp(text, "[tune]") ? TUNE
-                                                                                                      : NO_SECTION;
-    return r->section ? 0 : REFUSE(r, "'%s' is no section of a space; those are [env], [comm] and [tune]", text);
+    r->section = !strcmp(text, "[env]")    ? ENV
+                 : !strcmp(text, "[comm]") ? COMM
+                 : !strcmp(text, "[tune]") ? TUNE
+                                           : NO_SECTION;
+    return r->section
+               ? 0
+               : REFUSE(r, "'%s' is no section of a space; those are [env], [comm] and [tune]",
+                        text);
 }
 
 static char *trim(char *text)
@@ -173,7 +187,8 @@ static int read_line(struct reader *r, char *line)
     if (!*key || !*value)
         return REFUSE(r, "'%s' has no %s", *key ? key : "=", *key ? "values" : "name");
     if (r->section == NO_SECTION)
-        return REFUSE(r, "'%s' stands before any section; [env], [comm] or [tune] comes first", key);
+        return REFUSE(r, "'%s' stands before any section; [env], [comm] or [tune] comes first",
+                      key);
     return r->section == TUNE ? tune_key(r, key, value) : add_setting(r, key, value);
 }
 
@@ -189,7 +204,8 @@ int space_parse(struct tune_space *s, const char *text, const char *file, struct
         rc = read_line(&r, line);
     }
     free(copy);
-    if (rc == 0 && !s->setting_count && !s->algos && !s->protos && !s->channel_count && !s->chunk_count)
+    if (rc == 0 && !s->setting_count && !s->algos && !s->protos && !s->channel_count &&
+        !s->chunk_count)
         rc = error_set(e, file, 0, "holds nothing to try");
     return rc;
 }
@@ -207,14 +223,16 @@ int space_read(struct tune_space *s, const char *path, struct error *e)
         return error_set(e, path, 0, "can't be read: %s", strerror(errno));
     }
     n = fread(text, 1, FILE_MAX, in);
-    rc = n == FILE_MAX || strlen(text) != n ? error_set(e, path, 0, "is no space: too long, or a zero byte in it")
-                                            : space_parse(s, text, path, e);
+    rc = n == FILE_MAX || strlen(text) != n
+             ? error_set(e, path, 0, "is no space: too long, or a zero byte in it")
+             : space_parse(s, text, path, e);
     fclose(in);
     free(text);
     return rc;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------
+ */
 
 static void write_settings(const struct tune_space *s, bool comm, FILE *out)
 {
@@ -259,5 +277,6 @@ void space_write(const struct tune_space *s, FILE *out)
     if (s->chunk_count)
         fputs("chunk =", out);
     for (size_t i = 0; i < s->chunk_count; i++)
-        fprintf(out, " %s%s", size_text(s->chunks[i], size, sizeof(size)), i + 1 == s->chunk_count ? "\n" : "");
+        fprintf(out, " %s%s", size_text(s->chunks[i], size, sizeof(size)),
+                i + 1 == s->chunk_count ? "\n" : "");
 }

@@ -2,6 +2,7 @@
 #include "shim/prove/tune.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@ extern char **environ;
 
 #define BAR 20
 
-/* ---- small things ----------------------------------------------------------------------------- */
+/* ---- small things -----------------------------------------------------------------------------
+ */
 
 void tune_note(struct tune *t, const char *fmt, ...)
 {
@@ -56,7 +58,8 @@ static void take_note(void *user, const char *line)
     tune_note(user, "%s", line);
 }
 
-/* ---- progress --------------------------------------------------------------------------------- */
+/* ---- progress ---------------------------------------------------------------------------------
+ */
 
 static void time_text(double seconds, char *buf, size_t size)
 {
@@ -64,6 +67,23 @@ static void time_text(double seconds, char *buf, size_t size)
         snprintf(buf, size, "%d min %02d s", (int)seconds / 60, (int)seconds % 60);
     else
         snprintf(buf, size, "%d s", (int)seconds);
+}
+
+/* Of the calls that count most, in microseconds; 0 = nothing is known yet. */
+static double best_so_far(const struct tune *t)
+{
+    size_t row = 0;
+    double best = 0;
+
+    for (size_t i = 1; i < t->work.row_count; i++)
+        if (t->work.rows[i].share > t->work.rows[row].share)
+            row = i;
+    for (size_t i = 0; i < t->all.count; i++) {
+        double us = exp(t->all.trials[i]->rows[row].log_ns) / 1e3;
+        if (t->all.trials[i]->end == TUNE_GOOD && (best == 0 || us < best))
+            best = us;
+    }
+    return best;
 }
 
 static void show_progress(void *user, const char *stage, size_t done, size_t total)
@@ -80,11 +100,13 @@ static void show_progress(void *user, const char *stage, size_t done, size_t tot
     bar[BAR] = '\0';
     time_text((double)(total - done) * (double)t->mean_ns / 1e9, left, sizeof(left));
     time_text(budget > spent ? (budget - spent) / 1e9 : 0, of_budget, sizeof(of_budget));
-    tune_say(t, true, "%-26s %3zu of %-3zu [%s]  about %s to go in it, %s of the budget left", stage, done, total, bar,
-             left, of_budget);
+    tune_say(t, true,
+             "%-24s %3zu of %-3zu [%s]  about %s to go, %s of the budget left, best so far %.1f us",
+             stage, done, total, bar, left, of_budget, best_so_far(t));
 }
 
-/* ---- beginning -------------------------------------------------------------------------------- */
+/* ---- beginning --------------------------------------------------------------------------------
+ */
 
 static int make_folder(struct tune *t, struct error *e)
 {
@@ -117,8 +139,13 @@ static int first_bench(struct tune *t, struct error *e)
         return -1;
     if (x.end != TUNE_GOOD)
         return error_set(e, NULL, 0, "NCCL's default itself %s: %s",
-                         x.end == TUNE_WRONG ? "gives wrong sums" : x.end == TUNE_HUNG ? "hangs" : "fails", x.why);
-    return book_add(&t->loaded, &x) && book_add(&t->all, &x) ? 0 : error_set(e, NULL, 0, "out of memory");
+                         x.end == TUNE_WRONG  ? "gives wrong sums"
+                         : x.end == TUNE_HUNG ? "hangs"
+                                              : "fails",
+                         x.why);
+    return book_add(&t->loaded, &x) && book_add(&t->all, &x)
+               ? 0
+               : error_set(e, NULL, 0, "out of memory");
 }
 
 static int write_space(const struct tune *t, struct error *e)
@@ -134,15 +161,35 @@ static int write_space(const struct tune *t, struct error *e)
     return fclose(out) == 0 ? 0 : error_set(e, path, 0, "can't be written: %s", strerror(errno));
 }
 
+/* A search that is cut off in the middle is worse than a coarser one that comes to its end. */
+static void thin_space(struct tune *t)
+{
+    uint64_t room = t->o.budget_ns > tune_spent(t) ? t->o.budget_ns - tune_spent(t) : 0;
+    uint64_t kept_back = (2 * TUNE_PROOF_LEAST + 8) * t->mean_ns;
+    size_t runs = t->mean_ns && room > kept_back ? (size_t)((room - kept_back) / t->mean_ns) : 1,
+           whole = space_cost(&t->space);
+
+    if (!t->o.space && space_thin(&t->space, runs))
+        tune_note(t,
+                  "the budget allows about %zu benches, all values would take about %zu: fewer "
+                  "values of each setting "
+                  "were tried (space.ini); --budget gives more time",
+                  runs, whole);
+}
+
 static int choose_space(struct tune *t, struct error *e)
 {
-    struct space_facts f = {.version = t->version, .mixed = t->mixed, .waits = t->o.waits, .env = environ};
+    struct space_facts f = {
+        .version = t->version, .mixed = t->mixed, .waits = t->o.waits, .env = environ};
 
     for (size_t i = 0; i < t->work.row_count; i++)
         f.graphs |= t->work.rows[i].graph;
     space_prune(&t->space, &f, take_note, t);
-    if (!t->space.setting_count && !t->space.algos && !t->space.protos && !t->space.channel_count && !t->space.chunk_count)
-        return error_set(e, NULL, 0, "nothing is left to try: %s", t->note_count ? t->notes[0] : "the space is empty");
+    if (!t->space.setting_count && !t->space.algos && !t->space.protos && !t->space.channel_count &&
+        !t->space.chunk_count)
+        return error_set(e, NULL, 0, "nothing is left to try: %s",
+                         t->note_count ? t->notes[0] : "the space is empty");
+    thin_space(t);
     return write_space(t, e);
 }
 
@@ -150,12 +197,14 @@ static int begin_anew(struct tune *t, struct error *e)
 {
     if (t->o.space ? space_read(&t->space, t->o.space, e) < 0 : (space_default(&t->space), 0))
         return -1;
-    if (make_folder(t, e) < 0 || tune_work_make(t, e) < 0 || first_bench(t, e) < 0 || choose_space(t, e) < 0)
+    if (make_folder(t, e) < 0 || tune_work_make(t, e) < 0 || first_bench(t, e) < 0 ||
+        choose_space(t, e) < 0)
         return -1;
     return tune_state_save(t, e);
 }
 
-/* ---- the course of it ------------------------------------------------------------------------- */
+/* ---- the course of it -------------------------------------------------------------------------
+ */
 
 static void look_around(struct tune *t, struct machine_look *look)
 {
@@ -165,7 +214,8 @@ static void look_around(struct tune *t, struct machine_look *look)
         return;
     machine_look(&t->machine, look);
     if (machine_others(look, others, sizeof(others))[0])
-        tune_note(t, "other processes are on the GPUs and may disturb every measurement: %s", others);
+        tune_note(t, "other processes are on the GPUs and may disturb every measurement: %s",
+                  others);
 }
 
 static void tell_workload(const struct tune *t)
@@ -179,13 +229,14 @@ static void tell_workload(const struct tune *t)
         double ns;
         candidate_init(&none);
         ns = t->loaded.count ? t->loaded.trials[0]->rows[i].log_ns : 0;
-        n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s %s %s %.1f us", n ? ", " : "", r->op,
-                              size_text(r->bytes, size, sizeof(size)), r->graph ? "captured" : "eager",
-                              __builtin_exp(ns) / 1e3);
+        n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s %s %s %.1f us", n ? ", " : "",
+                              r->op, size_text(r->bytes, size, sizeof(size)),
+                              r->graph ? "captured" : "eager", exp(ns) / 1e3);
     }
     if (t->simulated)
         tune_say(t, false, "SIMULATED: no GPU took part; times come from the stand-in driver");
-    tune_say(t, false, "workload: %s; %d ranks; NCCL %s; folder %s", line, t->ranks, t->nccl, t->folder.path);
+    tune_say(t, false, "workload: %s; %d ranks; NCCL %s; folder %s", line, t->ranks, t->nccl,
+             t->folder.path);
 }
 
 static bool same_as_default(const struct candidate *c)
@@ -215,7 +266,8 @@ static int prove(struct tune *t, struct error *e)
     if (t->proven || same_as_default(&rules) || candidate_equal(&rules, &t->search.best))
         return 0;
     memcpy(first, t->verdict, sizeof(first));
-    tune_note(t, "with settings for all sizes: %.300s; tried again with rules by size alone", first);
+    tune_note(t, "with settings for all sizes: %.300s; tried again with rules by size alone",
+              first);
     t->search.best = rules;
     return prove_once(t, e);
 }
@@ -224,7 +276,8 @@ static int conclude(struct tune *t, struct error *e)
 {
     t->winner_differs = !same_as_default(&t->search.best);
     if (!t->winner_differs) {
-        snprintf(t->verdict, sizeof(t->verdict), "nothing in this space was better than NCCL's default");
+        snprintf(t->verdict, sizeof(t->verdict),
+                 "nothing in this space was better than NCCL's default");
         return 0;
     }
     if (prove(t, e) < 0)
@@ -256,7 +309,8 @@ static int go(struct tune *t, struct error *e)
     if (tune_search(&t->search, e) < 0)
         return -1;
     if (t->search.out_of_time)
-        tune_note(t, "the budget was over before the search was: --resume %s --budget TIME goes on", t->folder.path);
+        tune_note(t, "the budget was over before the search was: --resume %s --budget TIME goes on",
+                  t->folder.path);
     if (t->search.guarded[0])
         tune_note(t, "kept out, since it would cost another size: %s", t->search.guarded);
     if (conclude(t, e) < 0)

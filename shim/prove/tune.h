@@ -4,9 +4,8 @@
  *
  *   workload        what is played; made once
  *   space.ini       what is tried; after what can't be tried here was taken out
- *   tune.json       all measurements so far, renewed after each one: a stopped search goes on from it
- *   trials/         profile, result and messages of each bench
- *   winner.ini      the profile found
+ *   tune.json       all measurements so far, renewed after each one: a stopped search goes on from
+ * it trials/         profile, result and messages of each bench winner.ini      the profile found
  *   default, winner run folders of one recorded bench each, for `report` and `compare`
  */
 #ifndef NCCLSHIM_PROVE_TUNE_H
@@ -22,7 +21,7 @@
 #define TUNE_BUDGET_NS 600000000000ull
 #define TUNE_PATH 4300
 #define TUNE_NOTES 24
-#define TUNE_PROOF_MAX 10   /* runs of each side */
+#define TUNE_PROOF_MAX 10 /* runs of each side */
 #define TUNE_PROOF_LEAST 3
 
 struct tune_options {
@@ -30,15 +29,19 @@ struct tune_options {
     const char *op, *type, *how;         /* for bench; how: "--graph", "--eager", "--both" */
     int ranks;
     bool one_process, one_gpu, waits;
-    uint32_t calls, repeats, timeout_s;  /* 0 = as bench / by how long the default takes */
-    uint32_t proof_runs;                 /* of each side; 0 = by budget */
-    uint64_t budget_ns; /* 0 = TUNE_BUDGET_NS; going on: what was left. Given anew it counts from then */
+    uint32_t calls, repeats, timeout_s; /* 0 = as bench / by how long the default takes */
+    uint32_t proof_runs;                /* of each side; 0 = by budget */
+    uint64_t
+        budget_ns; /* 0 = TUNE_BUDGET_NS; going on: what was left. Given anew it counts from then */
     const char *space, *write, *out_dir, *resume;
     /* transient: a line that the next one may overwrite */
     void (*say)(void *user, const char *line, bool transient);
     void *user;
 };
-#define TUNE_OPTIONS {.repeats = 10}
+#define TUNE_OPTIONS  \
+    {                 \
+        .repeats = 10 \
+    }
 
 struct tune_proof_row {
     struct estimate before, after;
@@ -53,12 +56,12 @@ struct tune {
     struct tune_space space;
     struct tune_work work;
     struct tune_search search;
-    struct tune_book loaded; /* of the search that is gone on with */
-    struct tune_book all;    /* every trial, in the order of time: what tune.json holds */
-    size_t reused;           /* trials that were taken from `loaded` */
-    unsigned trial;          /* number of the last one, for names */
+    struct tune_book loaded;       /* of the search that is gone on with */
+    struct tune_book all;          /* every trial, in the order of time: what tune.json holds */
+    size_t reused;                 /* trials that were taken from `loaded` */
+    unsigned trial;                /* number of the last one, for names */
     uint64_t started_ns, spent_ns; /* monotonic; spent in earlier calls */
-    uint64_t mean_ns;        /* of a good trial */
+    uint64_t mean_ns;              /* of a good trial */
     bool resumed;
 
     /* of the first bench */
@@ -74,7 +77,7 @@ struct tune {
     struct tune_proof_row proof[TUNE_ROWS];
     struct difference whole; /* what counts, all rows together */
     bool proven, winner_differs;
-    char verdict[400];      /* one sentence */
+    char verdict[400];       /* one sentence */
     char profile[TUNE_PATH]; /* winner.ini; "" = none was written */
     char written[TUNE_PATH]; /* where --write put it; "" = nowhere */
 };
@@ -91,7 +94,8 @@ json_t *tune_json(const struct tune *t);
 /* ---- between the files of tune ---- */
 
 void tune_note(struct tune *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void tune_say(const struct tune *t, bool transient, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void tune_say(const struct tune *t, bool transient, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 uint64_t tune_spent(const struct tune *t);
 void tune_path(const struct tune *t, const char *name, char *buf, size_t size);
 
@@ -102,10 +106,12 @@ int tune_work_learn(struct tune *t, const json_t *bench, struct error *e);
 /* tune_trial.c: one bench under a profile ("none" or a path). 0, NO_TIME, or -1. */
 int tune_trial_run(struct tune *t, const char *profile, struct tune_trial *out, struct error *e);
 /* The search's own question: from what is loaded, or by a bench. */
-int tune_measure(void *user, const struct candidate *c, unsigned nth, struct tune_trial *out, struct error *e);
-/* A command of ours to its end; *good: exit code 0. 0, or -1 with *e (stopped). until_ns: monotonic. */
-int tune_command(struct tune *t, char *const *argv, const char *out, const char *err, uint64_t until_ns, bool *good,
-                 bool *late, struct error *e);
+int tune_measure(void *user, const struct candidate *c, unsigned nth, struct tune_trial *out,
+                 struct error *e);
+/* A command of ours to its end; *good: exit code 0. 0, or -1 with *e (stopped). until_ns:
+ * monotonic. */
+int tune_command(struct tune *t, char *const *argv, const char *out, const char *err,
+                 uint64_t until_ns, bool *good, bool *late, struct error *e);
 #define TUNE_ARGS 40
 /* Arguments of a bench; points into t and buf. */
 struct tune_args {

@@ -34,14 +34,16 @@ int tune_end_of_key(const char *key)
     return -1;
 }
 
-/* ---- spread ------------------------------------------------------------------------------------- */
+/* ---- spread -------------------------------------------------------------------------------------
+ */
 
-static bool same_for_row(const struct tune_book *b, const struct tune_trial *t, size_t row, const struct candidate *c)
+static bool same_for_row(const struct tune_book *b, const struct tune_trial *t, size_t row,
+                         const struct candidate *c)
 {
     int class = b->w->rows[row].class;
 
     return t->kind == TUNE_SEARCH && t->end == TUNE_GOOD && candidate_same_settings(&t->c, c) &&
-           (class < 0 || choice_equal(&t->c.rule[class], &c->rule[class]));
+           (class < 0 || tune_choice_equal(&t->c.rule[class], &c->rule[class]));
 }
 
 static int by_value(const void *a, const void *b)
@@ -68,7 +70,8 @@ static struct center center_of(const struct tune_book *b, size_t row, const stru
     double values[BOOK_RUNS];
     struct center m = {0, 0, 0};
 
-    for (size_t i = b->count; i-- > 0 && m.n < BOOK_RUNS;) { /* the newest, when there are very many */
+    for (size_t i = b->count;
+         i-- > 0 && m.n < BOOK_RUNS;) { /* the newest, when there are very many */
         const struct tune_trial *t = b->trials[i];
         if (!same_for_row(b, t, row, c))
             continue;
@@ -106,12 +109,14 @@ static double spread_of(const struct tune_book *b, size_t row)
     return n >= 2 && spread < BOOK_SPREAD_LEAST ? BOOK_SPREAD_LEAST : spread;
 }
 
-/* ---- keeping ---------------------------------------------------------------------------------- */
+/* ---- keeping ----------------------------------------------------------------------------------
+ */
 
 static int grow(struct tune_book *b)
 {
     size_t room = b->room ? b->room * 2 : 64;
-    struct tune_trial **more = b->count < b->room ? b->trials : realloc(b->trials, room * sizeof(*more));
+    struct tune_trial **more =
+        b->count < b->room ? b->trials : realloc(b->trials, room * sizeof(*more));
 
     if (!more)
         return -1;
@@ -163,16 +168,18 @@ const struct tune_trial *book_bad(const struct tune_book *b, const struct candid
     return NULL;
 }
 
-const struct tune_trial *book_find(const struct tune_book *b, enum tune_kind kind, const struct candidate *c,
-                                   unsigned nth)
+const struct tune_trial *book_find(const struct tune_book *b, enum tune_kind kind,
+                                   const struct candidate *c, unsigned nth)
 {
     for (size_t i = 0; i < b->count; i++)
-        if (b->trials[i]->kind == kind && b->trials[i]->nth == nth && candidate_equal(&b->trials[i]->c, c))
+        if (b->trials[i]->kind == kind && b->trials[i]->nth == nth &&
+            candidate_equal(&b->trials[i]->c, c))
             return b->trials[i];
     return NULL;
 }
 
-/* ---- estimates -------------------------------------------------------------------------------- */
+/* ---- estimates --------------------------------------------------------------------------------
+ */
 
 double book_spread(const struct tune_book *b, size_t row)
 {
@@ -217,7 +224,8 @@ struct tune_cost book_cost(const struct tune_book *b, const struct candidate *c,
         }
         ratio = exp(mine.log_ns - theirs.log_ns);
         se = ratio * sqrt(mine.se * mine.se + theirs.se * theirs.se);
-        if (candidate_same_settings(c, &base) && (row->class < 0 || choice_empty(&c->rule[row->class])))
+        if (candidate_same_settings(c, &base) &&
+            (row->class < 0 || tune_choice_empty(&c->rule[row->class])))
             se = 0; /* it is the default: the same measurements */
         cost.change += row->share * (ratio - 1);
         variance += row->share * row->share * se * se;

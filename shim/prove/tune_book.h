@@ -27,7 +27,7 @@ struct tune_sample {
 struct tune_trial {
     enum tune_kind kind;
     struct candidate c;
-    unsigned nth;  /* which run of this candidate, from 0 */
+    unsigned nth; /* which run of this candidate, from 0 */
     enum tune_end end;
     char why[400]; /* of a bad end */
     uint64_t took_ns;
@@ -49,7 +49,8 @@ void book_free(struct tune_book *b);
 unsigned book_runs(const struct tune_book *b, const struct candidate *c);
 /* The first of its trials that ended badly, or NULL. */
 const struct tune_trial *book_bad(const struct tune_book *b, const struct candidate *c);
-const struct tune_trial *book_find(const struct tune_book *b, enum tune_kind kind, const struct candidate *c, unsigned nth);
+const struct tune_trial *book_find(const struct tune_book *b, enum tune_kind kind,
+                                   const struct candidate *c, unsigned nth);
 
 /* Spread from one start to the next, of a row; as log. Never less than BOOK_SPREAD_LEAST. */
 #define BOOK_SPREAD_LEAST 0.002
@@ -60,9 +61,9 @@ double book_spread(const struct tune_book *b, size_t row);
 struct estimate book_row(const struct tune_book *b, size_t row, const struct candidate *c);
 
 /*
- * How much time rows take against NCCL's default, weighted by share: sum of share x (ratio - 1), and
- * the standard error of that. Rows of one class alone with class >= 0; rows that no rule reaches with
- * -1; all rows with BOOK_ALL.
+ * How much time rows take against NCCL's default, weighted by share: sum of share x (ratio - 1),
+ * and the standard error of that. Rows of one class alone with class >= 0; rows that no rule
+ * reaches with -1; all rows with BOOK_ALL.
  */
 #define BOOK_ALL (-2)
 struct tune_cost {

@@ -9,6 +9,7 @@
 #include "shim/prove/tune_search.h"
 
 #define ROUNDS 3
+#define MANY 8 /* with so many left after the first round, half of them must do */
 
 size_t halve_keep(const struct tune_cost *c, size_t n, bool *kept)
 {
@@ -26,8 +27,8 @@ size_t halve_keep(const struct tune_cost *c, size_t n, bool *kept)
 }
 
 /* Costs of all choices of a class; those that are not known, or ended badly, are not. */
-static void cost_all(const struct tune_search *t, const struct candidate *base, int class, const struct choice_list *l,
-                     struct tune_cost *costs)
+static void cost_all(const struct tune_search *t, const struct candidate *base, int class,
+                     const struct choice_list *l, struct tune_cost *costs)
 {
     struct candidate c = *base;
 
@@ -60,7 +61,8 @@ static void keep_half(const struct tune_cost *c, size_t n, bool *kept, size_t co
     }
 }
 
-static void drop_losers(const struct tune_search *t, const struct candidate *base, struct choice_list *lists, int round)
+static void drop_losers(const struct tune_search *t, const struct candidate *base,
+                        struct choice_list *lists, int round)
 {
     struct tune_cost costs[TUNE_CHOICES];
     bool kept[TUNE_CHOICES];
@@ -69,7 +71,7 @@ static void drop_losers(const struct tune_search *t, const struct candidate *bas
         size_t count;
         cost_all(t, base, (int)k, &lists[k], costs);
         count = halve_keep(costs, lists[k].count, kept);
-        if (round > 0)
+        if (round > 0 || count > MANY)
             keep_half(costs, lists[k].count, kept, count);
         keep_only(&lists[k], kept);
     }
@@ -96,7 +98,8 @@ static struct candidate compose(const struct tune_search *t, const struct candid
     return c;
 }
 
-int search_halve(struct tune_search *t, const struct candidate *base, struct choice_list *lists, struct error *e)
+int search_halve(struct tune_search *t, const struct candidate *base, struct choice_list *lists,
+                 struct error *e)
 {
     int rc = MEASURED;
 

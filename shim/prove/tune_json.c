@@ -7,21 +7,23 @@
 
 static json_t *difference_json(const struct difference *d)
 {
-    return d->known ? json_pack("{s:f, s:f, s:f, s:f}", "change", d->change, "low_95", d->low, "high_95", d->high, "p", d->p)
+    return d->known ? json_pack("{s:f, s:f, s:f, s:f}", "change", d->change, "low_95", d->low,
+                                "high_95", d->high, "p", d->p)
                     : json_null();
 }
 
 static json_t *rows_json(const struct tune *t)
 {
-    static const char *const verdicts[] = {[PROOF_SAME] = "no_difference_shown", [PROOF_FASTER] = "faster",
-                                           [PROOF_SLOWER] = "slower"};
+    static const char *const verdicts[] = {
+        [PROOF_SAME] = "no_difference_shown", [PROOF_FASTER] = "faster", [PROOF_SLOWER] = "slower"};
     json_t *rows = json_array();
 
     for (size_t i = 0; i < t->work.row_count; i++) {
         const struct tune_row *r = &t->work.rows[i];
         const struct tune_proof_row *p = &t->proof[i];
-        json_t *j = json_pack("{s:s, s:I, s:s, s:s, s:f}", "op", r->op, "bytes", (json_int_t)r->bytes, "how",
-                              r->graph ? "graph" : "eager", "comm", r->comm, "share", r->share);
+        json_t *j =
+            json_pack("{s:s, s:I, s:s, s:s, s:f}", "op", r->op, "bytes", (json_int_t)r->bytes,
+                      "how", r->graph ? "graph" : "eager", "comm", r->comm, "share", r->share);
         if (p->before.known) {
             json_object_set_new(j, "default_ns", json_integer(llround(exp(p->before.log_ns))));
             json_object_set_new(j, "winner_ns", json_integer(llround(exp(p->after.log_ns))));
@@ -39,9 +41,11 @@ static json_t *settings_json(const struct tune *t)
 
     for (size_t i = 0; i < t->space.setting_count; i++)
         if (t->search.best.value[i] >= 0)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", t->space.settings[i].name, "value",
-                                                  t->space.settings[i].values[t->search.best.value[i]], "needs",
-                                                  t->space.settings[i].needs == SPACE_PROCESS ? "process" : "communicator"));
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:s}", "name", t->space.settings[i].name, "value",
+                                t->space.settings[i].values[t->search.best.value[i]], "needs",
+                                t->space.settings[i].needs == SPACE_PROCESS ? "process"
+                                                                            : "communicator"));
     return list;
 }
 
@@ -51,11 +55,13 @@ static json_t *rules_json(const struct tune *t)
     char text[96];
 
     for (size_t i = 0; i < t->work.class_count; i++)
-        if (!choice_empty(&t->search.best.rule[i]))
-            json_array_append_new(list, json_pack("{s:s, s:I, s:s, s:s}", "op", op_name((unsigned)t->work.classes[i].op),
-                                                  "bytes", (json_int_t)t->work.classes[i].bytes, "rule",
-                                                  choice_text(&t->search.best.rule[i], text, sizeof(text)), "needs",
-                                                  "capture"));
+        if (!tune_choice_empty(&t->search.best.rule[i]))
+            json_array_append_new(
+                list,
+                json_pack("{s:s, s:I, s:s, s:s}", "op", op_name((unsigned)t->work.classes[i].op),
+                          "bytes", (json_int_t)t->work.classes[i].bytes, "rule",
+                          tune_choice_text(&t->search.best.rule[i], text, sizeof(text)), "needs",
+                          "capture"));
     return list;
 }
 
@@ -67,8 +73,10 @@ static json_t *dropped_json(const struct tune *t)
     for (size_t i = 0; i < t->all.count; i++)
         if (t->all.trials[i]->end != TUNE_GOOD)
             json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "candidate",
-                                                  candidate_text(&t->all.trials[i]->c, &t->space, &t->work, text, sizeof(text)),
-                                                  "end", tune_end_key(t->all.trials[i]->end), "why", t->all.trials[i]->why));
+                                                  candidate_text(&t->all.trials[i]->c, &t->space,
+                                                                 &t->work, text, sizeof(text)),
+                                                  "end", tune_end_key(t->all.trials[i]->end), "why",
+                                                  t->all.trials[i]->why));
     return list;
 }
 
@@ -77,11 +85,13 @@ static json_t *look_json(const struct machine_look *l)
     json_t *gpus = json_array(), *others = json_array();
 
     for (size_t i = 0; i < l->gpu_count; i++)
-        json_array_append_new(gpus, json_pack("{s:i, s:i, s:i}", "sm_mhz", (int)l->gpus[i].sm_mhz, "memory_mhz",
-                                              (int)l->gpus[i].memory_mhz, "celsius", (int)l->gpus[i].celsius));
+        json_array_append_new(gpus, json_pack("{s:i, s:i, s:i}", "sm_mhz", (int)l->gpus[i].sm_mhz,
+                                              "memory_mhz", (int)l->gpus[i].memory_mhz, "celsius",
+                                              (int)l->gpus[i].celsius));
     for (size_t i = 0; i < l->other_count; i++)
         json_array_append_new(others, json_integer(l->others[i]));
-    return json_pack("{s:f, s:b, s:o, s:o}", "load_1min", l->load, "nvml", l->nvml, "gpus", gpus, "other_pids", others);
+    return json_pack("{s:f, s:b, s:o, s:o}", "load_1min", l->load, "nvml", l->nvml, "gpus", gpus,
+                     "other_pids", others);
 }
 
 json_t *tune_json(const struct tune *t)
@@ -90,9 +100,10 @@ json_t *tune_json(const struct tune *t)
 
     for (size_t i = 0; i < t->note_count; i++)
         json_array_append_new(notes, json_string(t->notes[i]));
-    j = json_pack("{s:i, s:b, s:s, s:s, s:s, s:i, s:s, s:s, s:f, s:i, s:i, s:b}", "version", 1, "simulated", t->simulated,
-                  "folder", t->folder.path, "nccl", t->nccl, "gpu", t->gpu, "ranks", t->ranks, "placement", t->placement,
-                  "workload", t->source, "spent_s", (double)tune_spent(t) / 1e9, "benches", (int)t->all.count, "reused",
+    j = json_pack("{s:i, s:b, s:s, s:s, s:s, s:i, s:s, s:s, s:f, s:i, s:i, s:b}", "version", 1,
+                  "simulated", t->simulated, "folder", t->folder.path, "nccl", t->nccl, "gpu",
+                  t->gpu, "ranks", t->ranks, "placement", t->placement, "workload", t->source,
+                  "spent_s", (double)tune_spent(t) / 1e9, "benches", (int)t->all.count, "reused",
                   (int)t->reused, "out_of_time", t->search.out_of_time);
     if (!j) {
         json_decref(notes);

@@ -139,7 +139,8 @@ const char *machine_others(const struct machine_look *l, char *buf, size_t size)
                 name[strcspn(name, "\n")] = '\0';
             fclose(in);
         }
-        n += (size_t)snprintf(buf + n, size - n, "%spid %d (%s)", n ? ", " : "", l->others[i], name);
+        n +=
+            (size_t)snprintf(buf + n, size - n, "%spid %d (%s)", n ? ", " : "", l->others[i], name);
     }
     return buf;
 }

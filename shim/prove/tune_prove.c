@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The proof: NCCL's default against the profile as it will be used, in fresh processes, in an order
- * nobody could foresee. What the search measured does not count here: of many candidates the best one
- * was picked, and what is picked looks better than it is.
+ * nobody could foresee. What the search measured does not count here: of many candidates the best
+ * one was picked, and what is picked looks better than it is.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ struct sides {
     size_t rounds;
 };
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------
+ */
 
 static uint32_t choose_rounds(const struct tune *t)
 {
@@ -32,10 +33,13 @@ static uint32_t choose_rounds(const struct tune *t)
 
     if (t->o.proof_runs)
         return t->o.proof_runs < TUNE_PROOF_MAX ? t->o.proof_runs : TUNE_PROOF_MAX;
-    return rounds < TUNE_PROOF_LEAST ? TUNE_PROOF_LEAST : rounds > TUNE_PROOF_MAX ? TUNE_PROOF_MAX : (uint32_t)rounds;
+    return rounds < TUNE_PROOF_LEAST ? TUNE_PROOF_LEAST
+           : rounds > TUNE_PROOF_MAX ? TUNE_PROOF_MAX
+                                     : (uint32_t)rounds;
 }
 
-static const struct tune_trial *run_side(struct tune *t, size_t side, unsigned round, struct error *e)
+static const struct tune_trial *run_side(struct tune *t, size_t side, unsigned round,
+                                         struct error *e)
 {
     const struct tune_trial *known;
     struct tune_trial x;
@@ -67,14 +71,14 @@ static int run_rounds(struct tune *t, struct sides *s, struct error *e)
     turns_shuffled(SEED, 2, rounds, order);
     for (size_t i = 0; i < 2 * rounds; i++) {
         const struct tune_trial *x;
-        tune_say(t, true, "proof  run %zu of %zu, default and winner shuffled   about %.0f s to go", i + 1, 2 * rounds,
-                 (double)(2 * rounds - i) * (double)t->mean_ns / 1e9);
+        tune_say(t, true, "proof  run %zu of %zu, default and winner shuffled   about %.0f s to go",
+                 i + 1, 2 * rounds, (double)(2 * rounds - i) * (double)t->mean_ns / 1e9);
         x = run_side(t, order[i], (unsigned)(i / 2), e);
         if (!x)
             return -1;
         if (x->end != TUNE_GOOD) {
-            snprintf(t->verdict, sizeof(t->verdict), "%s %s in the proof: %.200s", order[i] ? "the winner" : "NCCL's default",
-                     tune_end_text(x->end), x->why);
+            snprintf(t->verdict, sizeof(t->verdict), "%s %s in the proof: %.200s",
+                     order[i] ? "the winner" : "NCCL's default", tune_end_text(x->end), x->why);
             return 0;
         }
         s->runs[order[i]][i / 2] = x;
@@ -84,7 +88,8 @@ static int run_rounds(struct tune *t, struct sides *s, struct error *e)
     return 0;
 }
 
-/* ---- judging ---------------------------------------------------------------------------------- */
+/* ---- judging ----------------------------------------------------------------------------------
+ */
 
 static struct estimate estimate_of(const double *logs, const double *within, size_t n)
 {
@@ -127,7 +132,8 @@ static struct estimate whole_of(const struct tune *t, const struct sides *s, siz
     for (size_t i = 0; i < s->rounds; i++) {
         double sum = 0;
         for (size_t r = 0; r < t->work.row_count; r++)
-            sum += t->work.rows[r].share * exp(s->runs[side][i]->rows[r].log_ns - t->proof[r].before.log_ns);
+            sum += t->work.rows[r].share *
+                   exp(s->runs[side][i]->rows[r].log_ns - t->proof[r].before.log_ns);
         logs[i] = log(sum);
     }
     return estimate_of(logs, within, s->rounds);
@@ -162,17 +168,19 @@ static void conclude(struct tune *t)
 {
     for (size_t i = 0; i < t->work.row_count; i++)
         if (t->proof[i].verdict == PROOF_SLOWER) {
-            snprintf(t->verdict, sizeof(t->verdict), "it makes %s of %llu bytes slower (%+.1f %%)", t->work.rows[i].op,
-                     (unsigned long long)t->work.rows[i].bytes, t->proof[i].difference.change * 100);
+            snprintf(t->verdict, sizeof(t->verdict), "it makes %s of %llu bytes slower (%+.1f %%)",
+                     t->work.rows[i].op, (unsigned long long)t->work.rows[i].bytes,
+                     t->proof[i].difference.change * 100);
             return;
         }
     t->proven = t->whole.known && t->whole.high < 0 && t->whole.change < -WORTH_IT;
     if (t->proven)
-        snprintf(t->verdict, sizeof(t->verdict), "better: what counts takes %+.1f %% [%+.1f, %+.1f]",
-                 t->whole.change * 100, t->whole.low * 100, t->whole.high * 100);
-    else
-        snprintf(t->verdict, sizeof(t->verdict), "no difference shown: %+.1f %% [%+.1f, %+.1f]", t->whole.change * 100,
+        snprintf(t->verdict, sizeof(t->verdict),
+                 "better: what counts takes %+.1f %% [%+.1f, %+.1f]", t->whole.change * 100,
                  t->whole.low * 100, t->whole.high * 100);
+    else
+        snprintf(t->verdict, sizeof(t->verdict), "no difference shown: %+.1f %% [%+.1f, %+.1f]",
+                 t->whole.change * 100, t->whole.low * 100, t->whole.high * 100);
 }
 
 int tune_prove(struct tune *t, struct error *e)
@@ -196,7 +204,8 @@ int tune_prove(struct tune *t, struct error *e)
     return 0;
 }
 
-/* ---- for report and compare ------------------------------------------------------------------- */
+/* ---- for report and compare -------------------------------------------------------------------
+ */
 
 /*
  * `run` puts the shim and the profile in front of everything it starts; the bench inside is told to
@@ -224,7 +233,9 @@ static int record(struct tune *t, const char *profile, const char *name, struct 
     for (int i = 0; i < bench.count; i++)
         tune_args_add(&a, bench.argv[i]);
     tune_say(t, true, "recording a run of %s", name);
-    if (tune_command(t, a.argv, out, NULL, monotonic_ns() + RECORD_TIMES * t->mean_ns + 60000000000ull, &good, &late, e) < 0)
+    if (tune_command(t, a.argv, out, NULL,
+                     monotonic_ns() + RECORD_TIMES * t->mean_ns + 60000000000ull, &good, &late,
+                     e) < 0)
         return -1;
     if (!good)
         tune_note(t, "the recorded run of %s failed: %s", name, out);

@@ -9,8 +9,8 @@
 
 #define STARTS 3 /* so many algorithms and protocols go on to channels */
 /*
- * A word more in a rule must save so much of its class. Of twenty choices that are all the same, the
- * luckiest looks better by two standard errors: so it must be more than that, up to a limit.
+ * A word more in a rule must save so much of its class. Of twenty choices that are all the same,
+ * the luckiest looks better by two standard errors: so it must be more than that, up to a limit.
  */
 #define WORTH_LEAST 0.005
 #define WORTH_MOST 0.015
@@ -20,13 +20,14 @@
 static void add(struct choice_list *l, struct tune_choice c)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (choice_equal(&l->list[i], &c))
+        if (tune_choice_equal(&l->list[i], &c))
             return;
     if (l->count < TUNE_CHOICES)
         l->list[l->count++] = c;
 }
 
-/* ---- picking ---------------------------------------------------------------------------------- */
+/* ---- picking ----------------------------------------------------------------------------------
+ */
 
 static double class_share(const struct tune_search *t, int class)
 {
@@ -49,8 +50,9 @@ struct tune_choice rules_pick(const struct tune_search *t, const struct candidat
         c.rule[class] = l->list[i];
         cost = book_cost(&t->book, &c, class);
         /* Good for one way of calling at the cost of the other: only when nothing else is there. */
-        if (cost.known && (!any || (tune_guard(&cost) == tune_guard(&least) ? cost.change < least.change
-                                                                            : tune_guard(&least)))) {
+        if (cost.known &&
+            (!any || (tune_guard(&cost) == tune_guard(&least) ? cost.change < least.change
+                                                              : tune_guard(&least)))) {
             best = l->list[i];
             least = cost;
             any = true;
@@ -62,8 +64,11 @@ struct tune_choice rules_pick(const struct tune_search *t, const struct candidat
         c.rule[class] = l->list[i];
         cost = book_cost(&t->book, &c, class);
         near = WORTH_Z * sqrt(cost.se * cost.se + least.se * least.se);
-        near = near < WORTH_LEAST * share ? WORTH_LEAST * share : near > WORTH_MOST * share ? WORTH_MOST * share : near;
-        if (cost.known && !tune_guard(&cost) && choice_words(&l->list[i]) < choice_words(&best) &&
+        near = near < WORTH_LEAST * share  ? WORTH_LEAST * share
+               : near > WORTH_MOST * share ? WORTH_MOST * share
+                                           : near;
+        if (cost.known && !tune_guard(&cost) &&
+            tune_choice_words(&l->list[i]) < tune_choice_words(&best) &&
             cost.change - least.change <= near)
             best = l->list[i];
     }
@@ -71,8 +76,8 @@ struct tune_choice rules_pick(const struct tune_search *t, const struct candidat
 }
 
 /* The first n by what is known, no rule left out. */
-static void best_few(const struct tune_search *t, const struct candidate *base, int class, const struct choice_list *l,
-                     size_t n, struct choice_list *out)
+static void best_few(const struct tune_search *t, const struct candidate *base, int class,
+                     const struct choice_list *l, size_t n, struct choice_list *out)
 {
     struct choice_list rest = *l;
 
@@ -96,7 +101,8 @@ static void best_few(const struct tune_search *t, const struct candidate *base, 
     }
 }
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ------------------------------------------------------------------------------------
+ */
 
 static void list_protocols(const struct tune_search *t, struct choice_list *lists)
 {
@@ -117,7 +123,8 @@ static void list_protocols(const struct tune_search *t, struct choice_list *list
     }
 }
 
-static void add_channels(const struct tune_search *t, const struct choice_list *from, struct choice_list *to)
+static void add_channels(const struct tune_search *t, const struct choice_list *from,
+                         struct choice_list *to)
 {
     *to = *from;
     for (size_t i = 0; i < from->count; i++)
@@ -128,7 +135,8 @@ static void add_channels(const struct tune_search *t, const struct choice_list *
         }
 }
 
-static void add_chunks(const struct tune_search *t, const struct choice_list *from, struct choice_list *to)
+static void add_chunks(const struct tune_search *t, const struct choice_list *from,
+                       struct choice_list *to)
 {
     *to = *from;
     for (size_t i = 0; i < from->count; i++)
@@ -139,17 +147,19 @@ static void add_chunks(const struct tune_search *t, const struct choice_list *fr
         }
 }
 
-/* ---- a step ----------------------------------------------------------------------------------- */
+/* ---- a step -----------------------------------------------------------------------------------
+ */
 
-typedef void (*widen_fn)(const struct tune_search *t, const struct choice_list *from, struct choice_list *to);
+typedef void (*widen_fn)(const struct tune_search *t, const struct choice_list *from,
+                         struct choice_list *to);
 
 /* All that this step and those before it looked at: a good one may come from any of them. */
 struct field {
     struct choice_list seen[TUNE_CLASSES], now[TUNE_CLASSES];
 };
 
-static int widen(struct tune_search *t, const struct candidate *base, struct field *f, widen_fn fn, const char *stage,
-                 struct error *e)
+static int widen(struct tune_search *t, const struct candidate *base, struct field *f, widen_fn fn,
+                 const char *stage, struct error *e)
 {
     search_stage(t, stage, 0);
     for (size_t k = 0; k < t->w->class_count; k++) {
@@ -162,7 +172,7 @@ static int widen(struct tune_search *t, const struct candidate *base, struct fie
     return search_halve(t, base, f->now, e);
 }
 
-int search_rules(struct tune_search *t, struct candidate *c, struct error *e)
+int search_rules(struct tune_search *t, struct candidate *c, bool fine, struct error *e)
 {
     struct candidate base = *c;
     struct field f;
@@ -177,25 +187,26 @@ int search_rules(struct tune_search *t, struct candidate *c, struct error *e)
     memcpy(f.seen, f.now, sizeof(f.seen));
     /* What was good before may still be: it starts in the list. */
     for (size_t k = 0; k < t->w->class_count; k++)
-        if (!choice_empty(&c->rule[k])) {
+        if (!tune_choice_empty(&c->rule[k])) {
             add(&f.now[k], c->rule[k]);
             add(&f.seen[k], c->rule[k]);
         }
     rc = search_halve(t, &base, f.now, e);
-    if (rc == MEASURED && t->s->channel_count)
+    if (rc == MEASURED && fine && t->s->channel_count)
         rc = widen(t, &base, &f, add_channels, "channels by size", e);
-    if (rc == MEASURED && t->s->chunk_count)
+    if (rc == MEASURED && fine && t->s->chunk_count)
         rc = widen(t, &base, &f, add_chunks, "chunks by size", e);
     for (size_t k = 0; k < t->w->class_count && rc >= 0; k++)
         c->rule[k] = rules_pick(t, &base, (int)k, &f.seen[k]);
     return rc;
 }
 
-/* ---- the chosen rules once more --------------------------------------------------------------- */
+/* ---- the chosen rules once more ---------------------------------------------------------------
+ */
 
 /*
- * What was picked as the best of many looks better than it is. It is run again, with each of its words
- * left out and without any rule, and must still be better then.
+ * What was picked as the best of many looks better than it is. It is run again, with each of its
+ * words left out and without any rule, and must still be better then.
  */
 int search_confirm(struct tune_search *t, struct candidate *c, struct error *e)
 {

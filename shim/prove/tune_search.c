@@ -7,7 +7,8 @@
 #define DEFAULT_RUNS 3 /* enough to begin with an idea of the spread */
 #define ROUNDS_OF_NEIGHBOURS 2
 
-/* ---- one measurement -------------------------------------------------------------------------- */
+/* ---- one measurement --------------------------------------------------------------------------
+ */
 
 void search_stage(struct tune_search *t, const char *name, size_t total)
 {
@@ -51,7 +52,8 @@ int search_until(struct tune_search *t, const struct candidate *c, unsigned runs
     return rc;
 }
 
-/* ---- judging ---------------------------------------------------------------------------------- */
+/* ---- judging ----------------------------------------------------------------------------------
+ */
 
 bool tune_guard(const struct tune_cost *c)
 {
@@ -62,10 +64,12 @@ bool tune_less(const struct tune_cost *a, const struct tune_cost *b)
 {
     double se = sqrt(a->se * a->se + b->se * b->se);
 
-    return a->known && b->known && b->change - a->change > TUNE_Z * se && b->change - a->change > 0.002;
+    return a->known && b->known && b->change - a->change > TUNE_Z * se &&
+           b->change - a->change > 0.002;
 }
 
-/* ---- the steps -------------------------------------------------------------------------------- */
+/* ---- the steps --------------------------------------------------------------------------------
+ */
 
 static int measure_default(struct tune_search *t, struct error *e)
 {
@@ -77,16 +81,21 @@ static int measure_default(struct tune_search *t, struct error *e)
     search_stage(t, "default", DEFAULT_RUNS);
     rc = search_until(t, &none, DEFAULT_RUNS, e);
     if ((bad = book_bad(&t->book, &none)))
-        return error_set(e, NULL, 0, "NCCL's default itself %s: %s", bad->end == TUNE_WRONG ? "gave wrong sums" :
-                         bad->end == TUNE_HUNG ? "hung" : "failed", bad->why);
+        return error_set(e, NULL, 0, "NCCL's default itself %s: %s",
+                         bad->end == TUNE_WRONG  ? "gave wrong sums"
+                         : bad->end == TUNE_HUNG ? "hung"
+                                                 : "failed",
+                         bad->why);
     if (rc == NO_TIME && !book_runs(&t->book, &none))
-        return error_set(e, NULL, 0, "the budget is over before NCCL's default was measured once; give more --budget");
+        return error_set(
+            e, NULL, 0,
+            "the budget is over before NCCL's default was measured once; give more --budget");
     return rc;
 }
 
 /*
- * No setting may cost a size more than it may lose: without settings, rules are left, chosen size by
- * size; and of those the ones go that help one way of calling at the cost of the other.
+ * No setting may cost a size more than it may lose: without settings, rules are left, chosen size
+ * by size; and of those the ones go that help one way of calling at the cost of the other.
  */
 static void keep_guard(struct tune_search *t, struct candidate *c)
 {
@@ -101,11 +110,12 @@ static void keep_guard(struct tune_search *t, struct candidate *c)
         if (!tune_guard(&cost))
             return;
         snprintf(t->guarded, sizeof(t->guarded), "%s of %llu bytes would be %.1f %% slower",
-                 t->w->rows[cost.worst_row].op, (unsigned long long)t->w->rows[cost.worst_row].bytes, cost.worst * 100);
+                 t->w->rows[cost.worst_row].op,
+                 (unsigned long long)t->w->rows[cost.worst_row].bytes, cost.worst * 100);
         class = t->w->rows[cost.worst_row].class;
         if (!candidate_same_settings(c, &rules))
             *c = rules;
-        else if (class >= 0 && !choice_empty(&c->rule[class]))
+        else if (class >= 0 && !tune_choice_empty(&c->rule[class]))
             c->rule[class] = (struct tune_choice)TUNE_NO_RULE;
         else
             return;
@@ -122,17 +132,17 @@ static int steps(struct tune_search *t, struct error *e)
         rc = search_settings(t, e);
     candidate_init(&rules);
     if (rc == MEASURED)
-        rc = search_rules(t, &rules, e);
+        rc = search_rules(t, &rules, false, e);
     memcpy(t->rules, rules.rule, sizeof(t->rules));
     t->best = rules;
     if (rc == MEASURED)
         rc = search_together(t, &t->best, e);
-    if (rc == MEASURED && !candidate_same_settings(&t->best, &rules))
-        rc = search_rules(t, &t->best, e);
+    if (rc == MEASURED)
+        rc = search_rules(t, &t->best, true, e);
     for (int i = 0; i < ROUNDS_OF_NEIGHBOURS && rc == MEASURED && moved; i++) {
         rc = search_neighbours(t, &t->best, &moved, e);
         if (rc == MEASURED && moved)
-            rc = search_rules(t, &t->best, e);
+            rc = search_rules(t, &t->best, true, e);
     }
     return rc == MEASURED ? search_confirm(t, &t->best, e) : rc;
 }

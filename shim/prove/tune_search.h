@@ -5,11 +5,10 @@
  * measurements are handed back (tune_state.h).
  *
  *   1 settings   each value of each setting alone
- *   2 rules      algorithm and protocol for each class of sizes, all classes at once; then channels;
- *                then chunks: successive halving, by intervals
- *   3 together   the promising settings, best first, each kept when it helps beside those before it
- *   4 rules      again, under these settings
- *   5 neighbours each chosen value against those beside it and against leaving it out
+ *   2 rules      algorithm and protocol for each class of sizes, all classes at once; then
+ * channels; then chunks: successive halving, by intervals 3 together   the promising settings, best
+ * first, each kept when it helps beside those before it 4 rules      again, under these settings 5
+ * neighbours each chosen value against those beside it and against leaving it out
  */
 #ifndef NCCLSHIM_PROVE_TUNE_SEARCH_H
 #define NCCLSHIM_PROVE_TUNE_SEARCH_H
@@ -23,7 +22,8 @@ struct tune_search {
     const struct tune_work *w;
     struct tune_book book; /* all it asked for */
     /* Run the candidate once more: MEASURED, NO_TIME, or -1 with *e filled (stopped, broken). */
-    int (*measure)(void *user, const struct candidate *c, unsigned nth, struct tune_trial *out, struct error *e);
+    int (*measure)(void *user, const struct candidate *c, unsigned nth, struct tune_trial *out,
+                   struct error *e);
     /* What is being done: `done` of `total` runs of a stage; a total may grow. */
     void (*progress)(void *user, const char *stage, size_t done, size_t total);
     void *user;
@@ -66,18 +66,20 @@ struct choice_list {
     struct tune_choice list[TUNE_CHOICES];
     size_t count;
 };
-int search_halve(struct tune_search *t, const struct candidate *base, struct choice_list *lists, struct error *e);
+int search_halve(struct tune_search *t, const struct candidate *base, struct choice_list *lists,
+                 struct error *e);
 /* Which of n estimates stay: those whose interval reaches the best one's. kept[i]; how many. */
 size_t halve_keep(const struct tune_cost *c, size_t n, bool *kept);
-/* tune_rules.c: the best rule of each class under the settings of c goes into c. */
-int search_rules(struct tune_search *t, struct candidate *c, struct error *e);
+/* tune_rules.c: the best rule of each class under the settings of c goes into c. Not fine:
+ * algorithm and protocol alone. */
+int search_rules(struct tune_search *t, struct candidate *c, bool fine, struct error *e);
 /* The chosen rules, and each with less in it, in more runs; what does not hold up goes. */
 int search_confirm(struct tune_search *t, struct candidate *c, struct error *e);
 /* Best of a list by what is known: least words where it makes no difference. */
 struct tune_choice rules_pick(const struct tune_search *t, const struct candidate *base, int class,
                               const struct choice_list *l);
 /* tune_settings.c */
-int search_settings(struct tune_search *t, struct error *e);          /* step 1 */
+int search_settings(struct tune_search *t, struct error *e);                      /* step 1 */
 int search_together(struct tune_search *t, struct candidate *c, struct error *e); /* step 3 */
 int search_neighbours(struct tune_search *t, struct candidate *c, bool *moved, struct error *e);
 

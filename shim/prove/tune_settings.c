@@ -15,7 +15,8 @@ static struct candidate with(const struct candidate *c, size_t setting, int valu
     return made;
 }
 
-/* ---- each alone ------------------------------------------------------------------------------- */
+/* ---- each alone -------------------------------------------------------------------------------
+ */
 
 /*
  * What it could save: rows that it makes slower may get a rule that makes good for it, so only what
@@ -61,7 +62,8 @@ int search_settings(struct tune_search *t, struct error *e)
     return rc;
 }
 
-/* ---- together --------------------------------------------------------------------------------- */
+/* ---- together ---------------------------------------------------------------------------------
+ */
 
 struct promise {
     size_t setting;
@@ -90,8 +92,10 @@ static size_t promising(const struct tune_search *t, struct promise *list)
     return n;
 }
 
-/* For each class the better of the rule in `rules` and no rule, by what is known under c's settings. */
-static void better_rules(const struct tune_search *t, struct candidate *c, const struct candidate *rules)
+/* For each class the better of the rule in `rules` and no rule, by what is known under c's
+ * settings. */
+static void better_rules(const struct tune_search *t, struct candidate *c,
+                         const struct candidate *rules)
 {
     struct choice_list l = {.count = 2};
 
@@ -103,8 +107,8 @@ static void better_rules(const struct tune_search *t, struct candidate *c, const
 }
 
 /* Measure settings with these rules and without, and compose the better of both. */
-static int try_settings(struct tune_search *t, struct candidate *c, const struct candidate *rules, unsigned runs,
-                        struct error *e)
+static int try_settings(struct tune_search *t, struct candidate *c, const struct candidate *rules,
+                        unsigned runs, struct error *e)
 {
     struct candidate bare, ruled = *c;
     int rc;
@@ -127,9 +131,11 @@ static int try_settings(struct tune_search *t, struct candidate *c, const struct
     return rc;
 }
 
-static bool accept(const struct tune_search *t, const struct candidate *c, const struct candidate *now)
+static bool accept(const struct tune_search *t, const struct candidate *c,
+                   const struct candidate *now)
 {
-    struct tune_cost cost = book_cost(&t->book, c, BOOK_ALL), before = book_cost(&t->book, now, BOOK_ALL);
+    struct tune_cost cost = book_cost(&t->book, c, BOOK_ALL),
+                     before = book_cost(&t->book, now, BOOK_ALL);
 
     return !book_bad(&t->book, c) && tune_less(&cost, &before) && !tune_guard(&cost);
 }
@@ -152,7 +158,8 @@ int search_together(struct tune_search *t, struct candidate *c, struct error *e)
     return rc;
 }
 
-/* ---- neighbours ------------------------------------------------------------------------------- */
+/* ---- neighbours -------------------------------------------------------------------------------
+ */
 
 /* Values to hold against the chosen one: those beside it, and none; all where none is chosen. */
 static bool is_neighbour(int chosen, int value)
@@ -161,17 +168,19 @@ static bool is_neighbour(int chosen, int value)
 }
 
 /* Leaving a setting out is better already when it makes no difference. */
-static bool better(const struct tune_search *t, const struct candidate *next, const struct candidate *now, bool fewer)
+static bool better(const struct tune_search *t, const struct candidate *next,
+                   const struct candidate *now, bool fewer)
 {
-    struct tune_cost a = book_cost(&t->book, next, BOOK_ALL), b = book_cost(&t->book, now, BOOK_ALL);
+    struct tune_cost a = book_cost(&t->book, next, BOOK_ALL),
+                     b = book_cost(&t->book, now, BOOK_ALL);
 
     if (!a.known || !b.known || book_bad(&t->book, next) || tune_guard(&a))
         return false;
     return fewer ? a.change - b.change <= 0.002 : tune_less(&a, &b);
 }
 
-static int try_neighbour(struct tune_search *t, struct candidate *c, size_t setting, int value, bool *moved,
-                         struct error *e)
+static int try_neighbour(struct tune_search *t, struct candidate *c, size_t setting, int value,
+                         bool *moved, struct error *e)
 {
     struct candidate next = with(c, setting, value);
     bool fewer = value < 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tune.json: what was measured so far, so that a search can be stopped at any time. Going on runs the
- * same search again; what it asks for and is in here costs no time.
+ * tune.json: what was measured so far, so that a search can be stopped at any time. Going on runs
+ * the same search again; what it asks for and is in here costs no time.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,8 @@
 
 #define STATE_VERSION 1
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------
+ */
 
 static json_t *candidate_json(const struct tune *t, const struct candidate *c)
 {
@@ -21,8 +22,9 @@ static json_t *candidate_json(const struct tune *t, const struct candidate *c)
     for (size_t i = 0; i < t->space.setting_count; i++)
         json_array_append_new(values, json_integer(c->value[i]));
     for (size_t i = 0; i < t->work.class_count; i++)
-        json_array_append_new(rules, json_pack("[i, i, i, I]", (int)c->rule[i].algo, (int)c->rule[i].proto,
-                                               (int)c->rule[i].channels, (json_int_t)c->rule[i].chunk));
+        json_array_append_new(rules,
+                              json_pack("[i, i, i, I]", (int)c->rule[i].algo, (int)c->rule[i].proto,
+                                        (int)c->rule[i].channels, (json_int_t)c->rule[i].chunk));
     return json_pack("{s:o, s:o}", "values", values, "rules", rules);
 }
 
@@ -34,17 +36,21 @@ static json_t *trial_json(const struct tune *t, const struct tune_trial *x)
     for (size_t i = 0; i < t->work.row_count && x->end == TUNE_GOOD; i++)
         json_array_append_new(rows, json_pack("[f, f]", x->rows[i].log_ns, x->rows[i].se));
     return json_pack("{s:i, s:s, s:o, s:i, s:s, s:s, s:I, s:o}", "kind", (int)x->kind, "text",
-                     x->kind == TUNE_PROOF_WINNER ? "winner.ini" : candidate_text(&x->c, &t->space, &t->work, text, sizeof(text)),
-                     "candidate", candidate_json(t, &x->c), "nth", (int)x->nth, "end", tune_end_key(x->end), "why",
-                     x->why, "took_ns", (json_int_t)x->took_ns, "rows", rows);
+                     x->kind == TUNE_PROOF_WINNER
+                         ? "winner.ini"
+                         : candidate_text(&x->c, &t->space, &t->work, text, sizeof(text)),
+                     "candidate", candidate_json(t, &x->c), "nth", (int)x->nth, "end",
+                     tune_end_key(x->end), "why", x->why, "took_ns", (json_int_t)x->took_ns, "rows",
+                     rows);
 }
 
 static json_t *options_json(const struct tune_options *o)
 {
-    return json_pack("{s:i, s:b, s:b, s:b, s:i, s:i, s:i, s:i, s:I, s:s*}", "ranks", o->ranks, "one_process",
-                     o->one_process, "one_gpu", o->one_gpu, "waits_for_graphs", o->waits, "calls", (int)o->calls,
-                     "repeats", (int)o->repeats, "timeout_s", (int)o->timeout_s, "proof_runs", (int)o->proof_runs,
-                     "budget_ns", (json_int_t)o->budget_ns, "from", o->from);
+    return json_pack("{s:i, s:b, s:b, s:b, s:i, s:i, s:i, s:i, s:I, s:s*}", "ranks", o->ranks,
+                     "one_process", o->one_process, "one_gpu", o->one_gpu, "waits_for_graphs",
+                     o->waits, "calls", (int)o->calls, "repeats", (int)o->repeats, "timeout_s",
+                     (int)o->timeout_s, "proof_runs", (int)o->proof_runs, "budget_ns",
+                     (json_int_t)o->budget_ns, "from", o->from);
 }
 
 int tune_state_save(const struct tune *t, struct error *e)
@@ -55,8 +61,9 @@ int tune_state_save(const struct tune *t, struct error *e)
 
     for (size_t i = 0; i < t->all.count; i++)
         json_array_append_new(trials, trial_json(t, t->all.trials[i]));
-    j = json_pack("{s:i, s:s, s:b, s:I, s:i, s:o, s:o}", "version", STATE_VERSION, "workload", t->source, "simulated", t->simulated, "spent_ns",
-                  (json_int_t)tune_spent(t), "trial", (int)t->trial, "options", options_json(&t->o), "trials", trials);
+    j = json_pack("{s:i, s:s, s:b, s:I, s:i, s:o, s:o}", "version", STATE_VERSION, "workload",
+                  t->source, "simulated", t->simulated, "spent_ns", (json_int_t)tune_spent(t),
+                  "trial", (int)t->trial, "options", options_json(&t->o), "trials", trials);
     tune_path(t, "tune.json", path, sizeof(path));
     snprintf(fresh, sizeof(fresh), "%s.new", path);
     rc = j ? json_dump_file(j, fresh, JSON_COMPACT | JSON_REAL_PRECISION(15)) : -1;
@@ -66,7 +73,8 @@ int tune_state_save(const struct tune *t, struct error *e)
     return rc == 0 ? 0 : error_set(e, path, 0, "can't be written: %s", strerror(errno));
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------
+ */
 
 static void read_candidate(const struct tune *t, const json_t *j, struct candidate *c)
 {
@@ -105,7 +113,9 @@ static int read_trial(struct tune *t, const json_t *j, struct error *e)
         x.rows[i].log_ns = json_number_value(json_array_get(r, 0));
         x.rows[i].se = json_number_value(json_array_get(r, 1));
     }
-    return book_add(&t->loaded, &x) && book_add(&t->all, &x) ? 0 : error_set(e, NULL, 0, "out of memory");
+    return book_add(&t->loaded, &x) && book_add(&t->all, &x)
+               ? 0
+               : error_set(e, NULL, 0, "out of memory");
 }
 
 static void read_options(struct tune *t, const json_t *o)
@@ -139,12 +149,15 @@ int tune_state_load(struct tune *t, struct error *e)
     j = json_load_file(path, 0, &why);
     if (!j || json_integer_value(json_object_get(j, "version")) != STATE_VERSION) {
         json_decref(j);
-        return error_set(e, path, 0, "nothing to go on with is here: %s", j ? "another version wrote it" : why.text);
+        return error_set(e, path, 0, "nothing to go on with is here: %s",
+                         j ? "another version wrote it" : why.text);
     }
     t->spent_ns = (uint64_t)json_integer_value(json_object_get(j, "spent_ns"));
     read_options(t, json_object_get(j, "options"));
-    snprintf(t->source, sizeof(t->source), "%s", json_is_string(json_object_get(j, "workload")) ?
-             json_string_value(json_object_get(j, "workload")) : "?");
+    snprintf(t->source, sizeof(t->source), "%s",
+             json_is_string(json_object_get(j, "workload"))
+                 ? json_string_value(json_object_get(j, "workload"))
+                 : "?");
     t->trial = (unsigned)json_integer_value(json_object_get(j, "trial"));
     bench = json_load_file(first, 0, &why);
     if (!bench || tune_work_learn(t, bench, e) < 0)

@@ -18,7 +18,8 @@
 #define STUCK_TIMES 5
 #define STUCK_LEAST_S 5u
 
-/* ---- arguments -------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------------
+ */
 
 void tune_args_add(struct tune_args *a, const char *word)
 {
@@ -69,10 +70,11 @@ void tune_args_bench(const struct tune *t, const char *profile, struct tune_args
         tune_args_add(a, "--one-process");
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------
+ */
 
-int tune_command(struct tune *t, char *const *argv, const char *out, const char *err, uint64_t until_ns, bool *good,
-                 bool *late, struct error *e)
+int tune_command(struct tune *t, char *const *argv, const char *out, const char *err,
+                 uint64_t until_ns, bool *good, bool *late, struct error *e)
 {
     struct offspring c;
     enum offspring_event event;
@@ -84,13 +86,14 @@ int tune_command(struct tune *t, char *const *argv, const char *out, const char 
     *late = event == OFFSPRING_LATE;
     offspring_end(&t->nursery, &c, event == OFFSPRING_ENDED ? 0 : GRACE_MS, false);
     if (event == OFFSPRING_STOPPED || t->nursery.stopped)
-        return error_set(e, NULL, 0, "stopped by signal %d; go on with: ncclshim tune --resume %s", t->nursery.stopped,
-                         t->folder.path);
+        return error_set(e, NULL, 0, "stopped by signal %d; go on with: ncclshim tune --resume %s",
+                         t->nursery.stopped, t->folder.path);
     *good = event == OFFSPRING_ENDED && WIFEXITED(c.status) && WEXITSTATUS(c.status) == 0;
     return 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------
+ */
 
 /* What it said on stderr: the last line, without our own name in front. */
 static void last_words(const char *path, char *buf, size_t size)
@@ -121,7 +124,8 @@ static int read_rows(const struct tune *t, const json_t *rows, struct tune_trial
         return -1;
     for (size_t i = 0; i < t->work.row_count; i++) {
         const json_t *row = json_array_get(rows, i);
-        double median = number_of(row, "median_ns"), low = number_of(row, "ci_low_ns"), high = number_of(row, "ci_high_ns");
+        double median = number_of(row, "median_ns"), low = number_of(row, "ci_low_ns"),
+               high = number_of(row, "ci_high_ns");
         if (!(median > 0) || !(low > 0) || !(high >= low))
             return -1;
         out->rows[i].log_ns = log(median);
@@ -139,8 +143,8 @@ static void bad(struct tune_trial *out, enum tune_end end, const char *why)
             *p = '?';
 }
 
-static int judge(struct tune *t, const json_t *bench, bool late, const char *words, struct tune_trial *out,
-                 struct error *e)
+static int judge(struct tune *t, const json_t *bench, bool late, const char *words,
+                 struct tune_trial *out, struct error *e)
 {
     const json_t *error = json_object_get(bench, "error");
     const char *kind = json_string_value(json_object_get(error, "kind"));
@@ -164,7 +168,9 @@ int tune_trial_run(struct tune *t, const char *profile, struct tune_trial *out, 
 {
     struct tune_args a = {.count = 0};
     char name[64], json[TUNE_PATH], err[TUNE_PATH], words[400];
-    uint64_t begin = monotonic_ns(), limit = t->mean_ns ? t->mean_ns * LIMIT_TIMES + STUCK_S * SECOND : FIRST_LIMIT_S * SECOND;
+    uint64_t begin = monotonic_ns(), limit = t->mean_ns
+                                                 ? t->mean_ns * LIMIT_TIMES + STUCK_S * SECOND
+                                                 : FIRST_LIMIT_S * SECOND;
     bool good, late;
     json_t *bench;
     int rc;
@@ -187,7 +193,8 @@ int tune_trial_run(struct tune *t, const char *profile, struct tune_trial *out, 
     return rc;
 }
 
-/* ---- the search's question -------------------------------------------------------------------- */
+/* ---- the search's question --------------------------------------------------------------------
+ */
 
 static uint64_t reserve_ns(const struct tune *t)
 {
@@ -196,7 +203,8 @@ static uint64_t reserve_ns(const struct tune *t)
     return (2 * runs + 4) * t->mean_ns; /* the proof, and two recorded runs, which take longer */
 }
 
-static int write_candidate(const struct tune *t, const struct candidate *c, char *path, size_t size, struct error *e)
+static int write_candidate(const struct tune *t, const struct candidate *c, char *path, size_t size,
+                           struct error *e)
 {
     char name[64];
     FILE *out;
@@ -210,7 +218,8 @@ static int write_candidate(const struct tune *t, const struct candidate *c, char
     return fclose(out) == 0 ? 0 : error_set(e, path, 0, "can't be written: %s", strerror(errno));
 }
 
-int tune_measure(void *user, const struct candidate *c, unsigned nth, struct tune_trial *out, struct error *e)
+int tune_measure(void *user, const struct candidate *c, unsigned nth, struct tune_trial *out,
+                 struct error *e)
 {
     struct tune *t = user;
     const struct tune_trial *known = book_find(&t->loaded, TUNE_SEARCH, c, nth);

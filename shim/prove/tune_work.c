@@ -14,11 +14,12 @@
 
 #define LIMIT_NS (300ull * 1000000000ull)
 
-/* ---- the workload file ------------------------------------------------------------------------ */
+/* ---- the workload file ------------------------------------------------------------------------
+ */
 
 /*
- * Only kinds of call are measured, each by itself: their order and their repetitions would only take
- * time. Of each kind one is kept, with the weight of all.
+ * Only kinds of call are measured, each by itself: their order and their repetitions would only
+ * take time. Of each kind one is kept, with the weight of all.
  */
 static int keep_kinds(const struct workload *w, struct workload *out)
 {
@@ -120,8 +121,13 @@ int tune_work_make(struct tune *t, struct error *e)
         return -1;
     if (good) {
         const char *list = t->o.sizes ? t->o.sizes : "8K-64M";
-        snprintf(t->source, sizeof(t->source), "%s %.400s", t->o.from ? "run" : t->o.workload ? "file" : "sizes",
-                 t->o.from ? t->o.from : t->o.workload ? t->o.workload : list);
+        snprintf(t->source, sizeof(t->source), "%s %.400s",
+                 t->o.from       ? "run"
+                 : t->o.workload ? "file"
+                                 : "sizes",
+                 t->o.from       ? t->o.from
+                 : t->o.workload ? t->o.workload
+                                 : list);
         for (char *p = t->source; *p; p++) /* it goes into JSON and into an INI file */
             if (*p & 0x80 || (unsigned char)*p < ' ')
                 *p = '?';
@@ -134,10 +140,13 @@ int tune_work_make(struct tune *t, struct error *e)
     if (in)
         fclose(in);
     return error_set(e, NULL, 0, "the workload can't be made: %s",
-                     !strncmp(line, "ncclshim: ", 10) ? line + 10 : line[0] ? line : "bench said nothing");
+                     !strncmp(line, "ncclshim: ", 10) ? line + 10
+                     : line[0]                        ? line
+                                                      : "bench said nothing");
 }
 
-/* ---- rows and classes ------------------------------------------------------------------------- */
+/* ---- rows and classes -------------------------------------------------------------------------
+ */
 
 static int class_of(struct tune_work *w, int op, uint64_t bytes)
 {
@@ -152,7 +161,8 @@ static int class_of(struct tune_work *w, int op, uint64_t bytes)
 
 static int read_row(struct tune *t, const json_t *j, struct tune_row *row, struct error *e)
 {
-    const char *op = json_string_value(json_object_get(j, "op")), *comm = json_string_value(json_object_get(j, "comm"));
+    const char *op = json_string_value(json_object_get(j, "op")),
+               *comm = json_string_value(json_object_get(j, "comm"));
     const char *how = json_string_value(json_object_get(j, "how"));
     int number;
 
@@ -165,7 +175,8 @@ static int read_row(struct tune *t, const json_t *j, struct tune_row *row, struc
     row->weight = json_number_value(json_object_get(j, "weight"));
     row->graph = !strcmp(how, "graph");
     number = op_parse(op);
-    row->class = number >= 0 && choice_index(number) >= 0 && json_integer_value(json_object_get(j, "steps")) == 1
+    row->class = number >= 0 && choice_index(number) >= 0 &&
+                         json_integer_value(json_object_get(j, "steps")) == 1
                      ? class_of(&t->work, number, row->bytes)
                      : -1;
     return 0;
@@ -181,7 +192,10 @@ static void share_out(struct tune *t, const json_t *rows, bool recorded)
 
     for (size_t i = 0; i < t->work.row_count; i++) {
         struct tune_row *row = &t->work.rows[i];
-        row->share = recorded ? row->weight * json_number_value(json_object_get(json_array_get(rows, i), "median_ns")) : 1;
+        row->share =
+            recorded ? row->weight *
+                           json_number_value(json_object_get(json_array_get(rows, i), "median_ns"))
+                     : 1;
         sum += row->share;
     }
     for (size_t i = 0; i < t->work.row_count; i++)
@@ -210,13 +224,15 @@ int tune_work_learn(struct tune *t, const json_t *bench, struct error *e)
     size_t n = json_array_size(rows);
 
     if (n < 1 || n > TUNE_ROWS)
-        return error_set(e, NULL, 0, "the workload has %zu kinds of call; tune takes 1 to %d: take fewer sizes", n,
-                         TUNE_ROWS);
+        return error_set(e, NULL, 0,
+                         "the workload has %zu kinds of call; tune takes 1 to %d: take fewer sizes",
+                         n, TUNE_ROWS);
     memset(&t->work, 0, sizeof(t->work));
     for (size_t i = 0; i < n; i++)
         if (read_row(t, json_array_get(rows, i), &t->work.rows[t->work.row_count++], e) < 0)
             return -1;
-    share_out(t, rows, t->o.from != NULL || json_is_integer(json_object_get(bench, "recorded_ranks")));
+    share_out(t, rows,
+              t->o.from != NULL || json_is_integer(json_object_get(bench, "recorded_ranks")));
     t->mixed = used_both_ways(&t->work);
     t->simulated = json_is_true(json_object_get(bench, "simulated"));
     t->ranks = (int)json_integer_value(json_object_get(bench, "ranks"));

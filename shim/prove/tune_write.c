@@ -17,7 +17,8 @@
 #define FROM_ZERO (64u << 10) /* the smallest size measured speaks for smaller ones up to here */
 #define MARK "; found by `ncclshim tune`"
 
-/* ---- sizes ------------------------------------------------------------------------------------ */
+/* ---- sizes ------------------------------------------------------------------------------------
+ */
 
 static uint64_t power_up(uint64_t n)
 {
@@ -56,18 +57,21 @@ static uint64_t next_size(const struct tune_work *w, size_t class, bool above)
 /* Last size that belongs to the smaller one of two measured sizes. */
 static uint64_t boundary(uint64_t small, uint64_t large)
 {
-    uint64_t middle = (uint64_t)sqrt((double)small * (double)large), p = power_down(middle ? middle : 1);
+    uint64_t middle = (uint64_t)sqrt((double)small * (double)large),
+             p = power_down(middle ? middle : 1);
 
     return p >= small ? p : middle;
 }
 
 /*
  * A measured size speaks for half and for twice of it, to the next power of two, but not past the
- * middle to the next measured one. Nothing was measured further away, and NCCL keeps its choice there.
+ * middle to the next measured one. Nothing was measured further away, and NCCL keeps its choice
+ * there.
  */
 void tune_range(const struct tune_work *w, size_t class, uint64_t *least, uint64_t *most)
 {
-    uint64_t bytes = w->classes[class].bytes, below = next_size(w, class, false), above = next_size(w, class, true), b;
+    uint64_t bytes = w->classes[class].bytes, below = next_size(w, class, false),
+             above = next_size(w, class, true), b;
 
     *most = power_up(2 * bytes);
     *least = bytes <= FROM_ZERO ? 0 : power_down(bytes / 2);
@@ -77,13 +81,15 @@ void tune_range(const struct tune_work *w, size_t class, uint64_t *least, uint64
         *most = b;
 }
 
-/* ---- evidence --------------------------------------------------------------------------------- */
+/* ---- evidence ---------------------------------------------------------------------------------
+ */
 
 /* One candidate against another, all rows or one class, as a change. */
-static bool change_between(const struct tune *t, const struct candidate *from, const struct candidate *to, int class,
-                           double *change)
+static bool change_between(const struct tune *t, const struct candidate *from,
+                           const struct candidate *to, int class, double *change)
 {
-    struct tune_cost a = book_cost(&t->search.book, from, class), b = book_cost(&t->search.book, to, class);
+    struct tune_cost a = book_cost(&t->search.book, from, class),
+                     b = book_cost(&t->search.book, to, class);
     double share = 0;
 
     for (size_t i = 0; i < t->work.row_count; i++)
@@ -124,7 +130,8 @@ static bool best_other(const struct tune *t, size_t class, struct tune_choice *o
         const struct tune_trial *x = t->search.book.trials[i];
         const struct tune_choice *r = &x->c.rule[class];
         struct tune_cost cost;
-        if (x->end != TUNE_GOOD || choice_empty(r) || !candidate_same_settings(&x->c, &t->search.best) ||
+        if (x->end != TUNE_GOOD || tune_choice_empty(r) ||
+            !candidate_same_settings(&x->c, &t->search.best) ||
             (r->proto == mine->proto && r->algo == mine->algo))
             continue;
         c.rule[class] = *r;
@@ -152,12 +159,14 @@ static void rule_evidence(const struct tune *t, size_t class, FILE *out)
     if (best_other(t, class, &other)) {
         instead.rule[class] = other;
         if (change_between(t, &instead, &t->search.best, (int)class, &change))
-            fprintf(out, "; against %s %+.1f %%", choice_text(&other, text, sizeof(text)), change * 100);
+            fprintf(out, "; against %s %+.1f %%", tune_choice_text(&other, text, sizeof(text)),
+                    change * 100);
     }
     fputc('\n', out);
 }
 
-/* ---- the file --------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------
+ */
 
 static void write_head(const struct tune *t, FILE *out)
 {
@@ -166,28 +175,35 @@ static void write_head(const struct tune *t, FILE *out)
     struct tm tm;
 
     strftime(date, sizeof(date), "%Y-%m-%d", localtime_r(&now, &tm));
-    fprintf(out, MARK " on %s for %d x %s (%s), NCCL %s\n; evidence: %s\n", date, t->ranks, t->gpu, t->placement,
-            t->nccl, t->folder.path);
+    fprintf(out, MARK " on %s for %d x %s (%s), NCCL %s\n; evidence: %s\n", date, t->ranks, t->gpu,
+            t->placement, t->nccl, t->folder.path);
     if (t->simulated)
-        fputs("; SIMULATED: no GPU took part, all times are invented; nothing here holds for a real machine\n", out);
+        fputs("; SIMULATED: no GPU took part, all times are invented; nothing here holds for a "
+              "real machine\n",
+              out);
     fprintf(out, "; workload: %s\n", t->source);
     if (!t->proof_runs)
         return;
-    fprintf(out, "; proof: %u fresh runs of NCCL's default and of this, shuffled; sums right in all\n", 2 * t->proof_runs);
+    fprintf(out,
+            "; proof: %u fresh runs of NCCL's default and of this, shuffled; sums right in all\n",
+            2 * t->proof_runs);
     for (size_t i = 0; i < t->work.row_count; i++) {
         const struct tune_row *row = &t->work.rows[i];
         const struct tune_proof_row *p = &t->proof[i];
         char size[SIZE_TEXT_MAX];
         fprintf(out, ";   %s %s %s  %.1f us -> %.1f us  %+.1f %% [%+.1f, %+.1f]\n", row->op,
-                size_text(row->bytes, size, sizeof(size)), row->graph ? "captured" : "eager", exp(p->before.log_ns) / 1e3,
-                exp(p->after.log_ns) / 1e3, p->difference.change * 100, p->difference.low * 100, p->difference.high * 100);
+                size_text(row->bytes, size, sizeof(size)), row->graph ? "captured" : "eager",
+                exp(p->before.log_ns) / 1e3, exp(p->after.log_ns) / 1e3, p->difference.change * 100,
+                p->difference.low * 100, p->difference.high * 100);
     }
 }
 
 static void write_profile(const struct tune *t, FILE *out)
 {
-    fprintf(out, "[profile]\ndescription = Found by tune%s for ", t->simulated ? " (SIMULATED)" : "");
-    for (const char *p = t->source; *p; p++) /* what would end a value, or begin a comment, has no place there */
+    fprintf(out, "[profile]\ndescription = Found by tune%s for ",
+            t->simulated ? " (SIMULATED)" : "");
+    for (const char *p = t->source; *p;
+         p++) /* what would end a value, or begin a comment, has no place there */
         fputc(strchr(";#\"'", *p) || (unsigned char)*p < ' ' ? '_' : *p, out);
     fputc('\n', out);
     if (t->version >= 20900)
@@ -207,8 +223,10 @@ static void write_settings(const struct tune *t, bool comm, FILE *out)
         any = true;
         setting_evidence(t, i, out);
         if (!strcmp(x->name, "NCCL_GRAPH_MIXING_SUPPORT"))
-            fputs("; condition (NCCL's): no eager call on a communicator while a graph that uses it still runs, not\n"
-                  "; even in stream order, and no two graphs of one communicator at a time\n", out);
+            fputs("; condition (NCCL's): no eager call on a communicator while a graph that uses "
+                  "it still runs, not\n"
+                  "; even in stream order, and no two graphs of one communicator at a time\n",
+                  out);
         fprintf(out, "%s = %s\n", x->name, x->values[t->search.best.value[i]]);
     }
 }
@@ -221,15 +239,16 @@ static void write_rules(const struct tune *t, FILE *out)
 
     for (size_t i = 0; i < t->work.class_count; i++) {
         const struct tune_choice *c = &t->search.best.rule[i];
-        if (choice_empty(c))
+        if (tune_choice_empty(c))
             continue;
         if (!any)
             fputs("\n[tune]\n", out);
         any = true;
         rule_evidence(t, i, out);
         tune_range(&t->work, i, &least, &most);
-        fprintf(out, "%s %s-%s = %s\n", rule_op(t->work.classes[i].op, op, sizeof(op)), size_text(least, low, sizeof(low)),
-                size_text(most, high, sizeof(high)), choice_text(c, text, sizeof(text)));
+        fprintf(out, "%s %s-%s = %s\n", candidate_rule_op(t->work.classes[i].op, op, sizeof(op)),
+                size_text(least, low, sizeof(low)), size_text(most, high, sizeof(high)),
+                tune_choice_text(c, text, sizeof(text)));
     }
 }
 
@@ -261,7 +280,8 @@ int tune_write(struct tune *t, struct error *e)
     return load_again(t->profile, e);
 }
 
-/* ---- where it is found by name ---------------------------------------------------------------- */
+/* ---- where it is found by name ----------------------------------------------------------------
+ */
 
 static int make_parents(const char *path)
 {
@@ -285,8 +305,12 @@ static int place_of(const struct tune *t, char *path, size_t size, struct error 
         snprintf(path, size, "%s", name);
         return 0;
     }
-    if (!n || !strcmp(name, "none") || strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != n)
-        return error_set(e, NULL, 0, "--write: '%s' is no name for a profile; letters, digits, '.', '_' and '-', or a path", name);
+    if (!n || !strcmp(name, "none") ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != n)
+        return error_set(
+            e, NULL, 0,
+            "--write: '%s' is no name for a profile; letters, digits, '.', '_' and '-', or a path",
+            name);
     if (xdg && xdg[0] == '/')
         snprintf(path, size, "%s/ncclshim/profiles/%s.ini", xdg, name);
     else if (home && *home)
@@ -324,7 +348,8 @@ static int copy_file(const char *from, const char *to)
     return rc;
 }
 
-/* With t->profile "" it only looks whether it could: nobody wants to hear that after ten minutes. */
+/* With t->profile "" it only looks whether it could: nobody wants to hear that after ten minutes.
+ */
 int tune_install(struct tune *t, struct error *e)
 {
     char path[TUNE_PATH], fresh[TUNE_PATH + 8];
@@ -334,12 +359,15 @@ int tune_install(struct tune *t, struct error *e)
     if (place_of(t, path, sizeof(path), e) < 0)
         return -1;
     if (!is_ours(path))
-        return error_set(e, path, 0, "is there, and no work of tune: name another profile with --write, or move it");
+        return error_set(
+            e, path, 0,
+            "is there, and no work of tune: name another profile with --write, or move it");
     if (!t->profile[0])
         return 0;
     snprintf(fresh, sizeof(fresh), "%s.new", path);
     if (make_parents(path) < 0 || copy_file(t->profile, fresh) < 0 || rename(fresh, path) < 0)
-        return error_set(e, path, 0, "can't be written: %s; the profile is in %s", strerror(errno), t->profile);
+        return error_set(e, path, 0, "can't be written: %s; the profile is in %s", strerror(errno),
+                         t->profile);
     snprintf(t->written, sizeof(t->written), "%s", path);
     return load_again(path, e);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `ab`: whose turn it is, the metric and what rounds of it tell, waiting for a line. */
+/* The parts of `ab`: whose turn it is, the metric and what rounds of it tell, waiting for a line.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@
 #include "shim/prove/ready.h"
 #include "shim/prove/turns.h"
 
-/* ---- turns ------------------------------------------------------------------------------------ */
+/* ---- turns ------------------------------------------------------------------------------------
+ */
 
 static void two_sides_go_abba(void **state)
 {
@@ -55,7 +57,8 @@ static void each_shuffled_round_has_every_side_once(void **state)
         assert_true(first[s] > 5);
 }
 
-/* ---- the expression --------------------------------------------------------------------------- */
+/* ---- the expression ---------------------------------------------------------------------------
+ */
 
 static double value_in(const char *regex, const char *line)
 {
@@ -86,7 +89,8 @@ static void numbers_with_commas_and_exponents_are_read(void **state)
 
 static void what_is_no_positive_number_does_not_count(void **state)
 {
-    static const char *const lines[] = {"0 tok/s", "1,23 tok/s", "... tok/s", "1.2.3 tok/s", "nothing"};
+    static const char *const lines[] = {"0 tok/s", "1,23 tok/s", "... tok/s", "1.2.3 tok/s",
+                                        "nothing"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
@@ -109,13 +113,17 @@ static void the_label_comes_from_the_expression(void **state)
     }
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------- */
+/* ---- rounds -----------------------------------------------------------------------------------
+ */
 
 #define ROUNDS(name, ...) static const struct metric_value name[] = {__VA_ARGS__}
-#define V(x) {x, 0.1}
+#define V(x)   \
+    {          \
+        x, 0.1 \
+    }
 
-static enum verdict judged(const struct metric_value *a, const struct metric_value *b, size_t n, bool lower,
-                           struct metric_test *t)
+static enum verdict judged(const struct metric_value *a, const struct metric_value *b, size_t n,
+                           bool lower, struct metric_test *t)
 {
     metric_compare(a, b, n, 0.0075, t);
     assert_int_equal(metric_judge(t, 1, lower), 0);
@@ -178,7 +186,8 @@ static void equal_sides_get_a_verdict_in_at_most_one_of_twenty(void **state)
     assert_true(false_ones <= 100);
 }
 
-/* ---- ready ------------------------------------------------------------------------------------ */
+/* ---- ready ------------------------------------------------------------------------------------
+ */
 
 static void a_line_is_found_as_it_grows_and_before_it_ends(void **state)
 {

@@ -25,8 +25,8 @@ static const struct {
     {"NCCL_NTHREADS = 256\n", 1, "before any section"},
     {"[env]\n\nNCCL_NTHREAD = 256\n", 3, "NCCL_NTHREADS"},
     {"[env]\nNCCL_NTHREADS = 256 many\n", 2, "many"},
-    {"[env]\nNCCL_NTHREADS = 480\n", 2, "480"},          /* wrong sums */
-    {"[env]\nNCCL_BUFFSIZE = 1000000\n", 2, "1000000"},  /* wrong sums */
+    {"[env]\nNCCL_NTHREADS = 480\n", 2, "480"},         /* wrong sums */
+    {"[env]\nNCCL_BUFFSIZE = 1000000\n", 2, "1000000"}, /* wrong sums */
     {"[env]\nNCCL_PROTO = LL\n", 2, "[tune]"},
     {"[env]\nNCCL_NTHREADS = 256\nNCCL_NTHREADS = 512\n", 3, "second time"},
     {"[env]\nNCCL_NTHREADS = 256 256\n", 2, "twice"},
@@ -54,7 +54,8 @@ static void a_mistake_is_told_with_its_line(void **state)
         memset(&e, 0, sizeof(e));
         if (space_parse(&s, mistakes[i].text, "s.ini", &e) == 0)
             fail_msg("accepted: %s", mistakes[i].text);
-        if (e.line != mistakes[i].line || strcmp(e.file, "s.ini") || !strstr(e.text, mistakes[i].words))
+        if (e.line != mistakes[i].line || strcmp(e.file, "s.ini") ||
+            !strstr(e.text, mistakes[i].words))
             fail_msg("%s -> %s:%d: %s", mistakes[i].text, e.file, e.line, e.text);
     }
 }
@@ -70,7 +71,8 @@ static void a_space_reads_back_as_it_was_written(void **state)
     for (int i = 0; i < 2; i++) {
         FILE *out = open_memstream(&text, &size);
         space_default(&first);
-        assert_true(first.setting_count >= 6 && first.algos && first.protos && first.channel_count && first.chunk_count);
+        assert_true(first.setting_count >= 6 && first.algos && first.protos &&
+                    first.channel_count && first.chunk_count);
         space_write(&first, out);
         fclose(out);
         assert_int_equal(space_parse(&again, text, "again", &e), 0);
@@ -80,7 +82,8 @@ static void a_space_reads_back_as_it_was_written(void **state)
     }
 }
 
-/* ---- pruning ---------------------------------------------------------------------------------- */
+/* ---- pruning ----------------------------------------------------------------------------------
+ */
 
 static char told[4096];
 
@@ -117,7 +120,8 @@ static void graph_mixing_is_tried_only_where_its_condition_can_hold(void **state
     s = pruned((struct space_facts){.version = 22809, .graphs = true, .mixed = true});
     assert_false(has(&s, "NCCL_GRAPH_MIXING_SUPPORT"));
     assert_non_null(strstr(told, "--waits-for-graphs"));
-    s = pruned((struct space_facts){.version = 22809, .graphs = true, .mixed = true, .waits = true});
+    s = pruned(
+        (struct space_facts){.version = 22809, .graphs = true, .mixed = true, .waits = true});
     assert_true(has(&s, "NCCL_GRAPH_MIXING_SUPPORT"));
     s = pruned((struct space_facts){.version = 22809});
     assert_false(has(&s, "NCCL_GRAPH_MIXING_SUPPORT"));
@@ -125,7 +129,8 @@ static void graph_mixing_is_tried_only_where_its_condition_can_hold(void **state
 
 static void what_the_shell_sets_is_not_tried_and_told(void **state)
 {
-    char *env[] = {(char[]){"NCCL_NTHREADS=128"}, (char[]){"NCCL_P2P_DISABLE=1"}, (char[]){"NCCL_PROTO=Simple"}, NULL};
+    char *env[] = {(char[]){"NCCL_NTHREADS=128"}, (char[]){"NCCL_P2P_DISABLE=1"},
+                   (char[]){"NCCL_PROTO=Simple"}, NULL};
     struct tune_space s = pruned((struct space_facts){.version = 22809, .env = env});
 
     (void)state;
@@ -148,7 +153,27 @@ static void old_versions_get_no_rules_and_no_chunks(void **state)
     assert_true(s.chunk_count);
 }
 
-/* ---- candidates and profiles ------------------------------------------------------------------ */
+static void a_small_budget_gets_a_coarser_space(void **state)
+{
+    struct tune_space s;
+
+    (void)state;
+    space_default(&s);
+    assert_false(space_thin(&s, 1000));
+    assert_true(space_thin(&s, space_cost(&s) - 20));
+    assert_true(s.channel_count < 6 && s.channel_count > 2 && s.setting_count == 7);
+    space_default(&s);
+    assert_true(space_thin(&s, 1)); /* as coarse as can be: still a value of everything */
+    assert_int_equal(s.channel_count, 2);
+    assert_int_equal(s.channels[0], 2);
+    assert_int_equal(s.channels[1], 8);
+    for (size_t i = 0; i < s.setting_count; i++)
+        assert_int_equal(s.settings[i].count, 1);
+    assert_int_equal(s.chunk_count, 1);
+}
+
+/* ---- candidates and profiles ------------------------------------------------------------------
+ */
 
 static void make_work(struct tune_work *w)
 {
@@ -172,7 +197,8 @@ static struct candidate some_candidate(const struct tune_space *s)
 
     candidate_init(&c);
     for (size_t i = 0; i < s->setting_count; i++)
-        if (!strcmp(s->settings[i].name, "NCCL_BUFFSIZE") || !strcmp(s->settings[i].name, "max_ctas"))
+        if (!strcmp(s->settings[i].name, "NCCL_BUFFSIZE") ||
+            !strcmp(s->settings[i].name, "max_ctas"))
             c.value[i] = 1;
     c.rule[0] = (struct tune_choice){ALGO_RING, PROTO_LL, 2, 0};
     c.rule[2] = (struct tune_choice){-1, PROTO_SIMPLE, 0, 65536};
@@ -222,7 +248,8 @@ static void a_contradiction_is_found_before_anything_is_run(void **state)
     struct error e;
 
     (void)state;
-    assert_int_equal(space_parse(&s, "[env]\nNCCL_MIN_NCHANNELS = 16\nNCCL_MAX_NCHANNELS = 4\n", "s", &e), 0);
+    assert_int_equal(
+        space_parse(&s, "[env]\nNCCL_MIN_NCHANNELS = 16\nNCCL_MAX_NCHANNELS = 4\n", "s", &e), 0);
     make_work(&w);
     candidate_init(&c);
     c.value[0] = 0;
@@ -308,6 +335,7 @@ int main(void)
         cmocka_unit_test(graph_mixing_is_tried_only_where_its_condition_can_hold),
         cmocka_unit_test(what_the_shell_sets_is_not_tried_and_told),
         cmocka_unit_test(old_versions_get_no_rules_and_no_chunks),
+        cmocka_unit_test(a_small_budget_gets_a_coarser_space),
         cmocka_unit_test(a_candidate_becomes_a_profile_that_says_the_same),
         cmocka_unit_test(a_contradiction_is_found_before_anything_is_run),
         cmocka_unit_test(a_rule_reaches_to_twice_its_size_but_not_past_the_middle),
