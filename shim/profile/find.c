@@ -14,19 +14,24 @@
 #include "shim/profile/reader.h"
 
 struct folders {
-    char **list; /* NULL-terminated */
-    size_t count;
+    char **list; /* NULL-terminated, also when one more could not be added */
+    size_t count; /* without the NULL */
 };
 
 static int add_folder(struct folders *f, const char *dir, size_t n, const char *rest)
 {
-    char **slot;
+    char **list = reallocarray(f->list, f->count + 2, sizeof(*list));
 
-    f->count -= f->count > 0; /* over the NULL at the end */
-    slot = array_add((void **)&f->list, &f->count, sizeof(*f->list));
-    if (!slot || asprintf(slot, "%.*s%s", (int)n, dir, rest) < 0)
+    if (!list)
         return -1;
-    return array_add((void **)&f->list, &f->count, sizeof(*f->list)) ? 0 : -1;
+    f->list = list;
+    list[f->count] = list[f->count + 1] = NULL;
+    if (asprintf(&list[f->count], "%.*s%s", (int)n, dir, rest) < 0) {
+        list[f->count] = NULL;
+        return -1;
+    }
+    f->count++;
+    return 0;
 }
 
 static int add_list(struct folders *f, const char *list)

@@ -15,6 +15,7 @@ from collections import namedtuple
 
 Point = namedtuple("Point", "work function nth how")
 LIMIT_S = 20
+MEMCHECK = ["valgrind", "-q", "--error-exitcode=99"]
 SERVER = ["--one-process", "--ranks", "2", "--requests", "2", "--steps", "3", "--calls", "4",
           "--prefill-calls", "2", "--prefill-bytes", "4096", "--compute-us", "0"]
 PROFILE = """[profile]
@@ -52,6 +53,7 @@ class Faults:
             "groups": ([shapes, "group-two-comms"], None),
             "captures": ([shapes, "capture-twice"], None),
         }
+        self.under = []  # a command in front of the program
         self.wanted = {}
         self.lines_said = {}  # by the shim, when nothing fails
 
@@ -75,10 +77,11 @@ class Faults:
     def run(self, work, env):
         """(exit code, stdout but for its times, stderr)"""
         try:
-            done = subprocess.run(self.works[work][0], env=env, cwd=self.dir, stdin=subprocess.DEVNULL,
-                                  capture_output=True, timeout=LIMIT_S, check=False)
+            limit = LIMIT_S * (6 if self.under else 1)
+            done = subprocess.run(self.under + self.works[work][0], env=env, cwd=self.dir, capture_output=True,
+                                  stdin=subprocess.DEVNULL, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
-            return "still running after %d s" % LIMIT_S, "", ""
+            return "still running after %d s" % limit, "", ""
         out = [line for line in done.stdout.decode("utf-8", "replace").splitlines(True)
                if not line.startswith("tokens/s")]
         return done.returncode, "".join(out), done.stderr.decode("utf-8", "replace")
@@ -144,6 +147,8 @@ class Faults:
             return "ended with %s, not %s\n%s%s" % (got[0], wanted[0], got[1], got[2])
         if got[1] != wanted[1]:
             return "its output is not\n%s but\n%s" % (wanted[1], got[1])
+        if self.under:  # several processes, each with its line
+            return got[2] if "==" in got[2] else None
         lines = got[2].splitlines()
         # what fails for good may keep a profile from being read and a log from being made: a line each
         more = 2 if "+" in point.nth else 1
