@@ -70,6 +70,7 @@ include test/fake/fake.mk
 include examples/examples.mk
 include test/e2e/clients/clients.mk
 include test/gpu/cost/cost.mk
+include test/gpu/tampered/tampered.mk
 include test/test.mk
 
 all: $(LIBSHIM) $(CLI) fake examples

@@ -6,11 +6,12 @@
 set -e
 build=${BUILD:-build}
 to=${1:?usage: pack.sh FOLDER}
-mkdir -p "$to/examples" "$to/cost" "$to/clients" "$to/lib"
+mkdir -p "$to/examples" "$to/cost" "$to/clients" "$to/tampered" "$to/lib"
 cp "$build/ncclshim" "$build/libncclshim.so" "$to/"
 cp "$build/examples/decode_server" "$to/examples/"
 cp "$build/clients/shapes" "$to/clients/"
 cp "$build/cost/load" "$build/cost/births" "$build/cost/stuck" "$to/cost/"
+cp "$build/tampered/libnccl.so.2" "$to/tampered/"
 if [ -e "$build/cost/libcupti_activity.so" ]; then
     cp "$build/cost/libcupti_activity.so" "$to/cost/"
 fi
