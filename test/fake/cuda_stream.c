@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream functions, but for capture. */
+#include <unistd.h>
 #include "test/fake/cuda_sim.h"
 
 #include <stdlib.h>
@@ -77,6 +78,18 @@ CUresult cuStreamDestroy_v2(CUstream handle)
     if (!handle_is(handle, KIND_STREAM)) {
         sim_unlock();
         return CUDA_ERROR_INVALID_HANDLE;
+    }
+    /* What is queued still runs, and a later free of its memory would have to wait for it; but a stream
+     * that is gone is not waited for any more. So give its work, which is short unless somebody holds a
+     * kernel, the time to end first. */
+    for (int ms = 0; ms < 200 && handle->capture == NULL && !stream_is_idle(handle); ms++) {
+        sim_unlock();
+        usleep(1000);
+        sim_lock();
+        if (!handle_is(handle, KIND_STREAM)) {
+            sim_unlock();
+            return CUDA_ERROR_INVALID_HANDLE;
+        }
     }
     stream_destroy(handle);
     sim_unlock();
