@@ -61,6 +61,8 @@ if [ "$what" = test ]; then
     need python3-pytest-xdist "$python" -c 'import xdist'
     want valgrind valgrind --version
     want clang clang --version
+    want openmpi-bin mpirun --version
+    want iproute2 ip -V
 fi
 [ -n "$missing" ] || { install_wanted; exit 0; }
 

@@ -87,8 +87,8 @@ class Ranks:
 
 
 def test_under_a_real_mpirun_it_finds_the_same(box):
-    if not shutil.which("mpirun"):
-        pytest.skip("no mpirun here: apt-get install openmpi-bin")
+    if not shutil.which("mpirun") or "Open MPI" not in box.run("mpirun", "--version").out:
+        pytest.skip("no Open MPI here: apt-get install openmpi-bin")
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     done = box.run("mpirun", *root, "--oversubscribe", "-n", 2, box.command, "bench", *SIZES, env=FAST)
     assert done.code == 0, done
@@ -133,7 +133,7 @@ class Host:
     def received(self):
         """Bytes that came over the link."""
         for line in Path("/proc/%d/net/dev" % self.holder.pid).read_text().splitlines():
-            if line.strip().startswith("link:"):
+            if line.strip().startswith("cable:"):
                 return int(line.split(":")[1].split()[0])
         return 0
 
@@ -160,14 +160,14 @@ def hosts(box):
         for name in ("left", "right"):
             two.append(Host(box, name))
             stack.callback(two[-1].close)
-        cable = ["ip", "link", "add", "link", "netns", two[0].holder.pid, "type", "veth", "peer", "name", "link",
+        cable = ["ip", "link", "add", "cable", "netns", two[0].holder.pid, "type", "veth", "peer", "name", "cable",
                  "netns", two[1].holder.pid]
         done = subprocess.run([str(a) for a in cable], check=False, timeout=10, capture_output=True, text=True)
         if done.returncode:
             pytest.skip("no pair of network devices here: %s" % done.stderr.strip())
         for n, host in enumerate(two):
-            host.do("ip", "address", "add", "10.77.0.%d/24" % (n + 1), "dev", "link")
-            host.do("ip", "link", "set", "link", "up")
+            host.do("ip", "address", "add", "10.77.0.%d/24" % (n + 1), "dev", "cable")
+            host.do("ip", "link", "set", "cable", "up")
         yield two
 
 
@@ -190,17 +190,53 @@ def test_eight_ranks_on_two_hosts_find_what_they_find_by_themselves(box, hosts):
         for r in range(8):
             ranks.add([], SHORT, {**FAST, "NCCL_HOSTID": "host%d" % (r // 4), **torchrun(r, 8, r % 4, "127.0.0.1", port)})
         assert_same(j, ranks.result())
-    alone = by_itself(box, 8, SHORT, FAST)
-    assert_same(j, alone, times=False)
-    print([(r["bytes"], r["median_ns"]) for r in j["rows"]], [(r["bytes"], r["median_ns"]) for r in alone["rows"]],
-          [h.received() for h in hosts])
+    assert_same(j, by_itself(box, 8, SHORT, FAST), times=False)
 
 
 def test_ranks_that_can_not_reach_the_other_host_say_so_and_end(box, hosts):
-    hosts[1].do("ip", "link", "set", "link", "down")
+    hosts[1].do("ip", "link", "set", "cable", "down")
     with Ranks(box) as ranks:
         for r in range(2):
             ranks.add(hosts[r].inside(box.dir), SHORT + ["--timeout", 2], torchrun(r, 2, 0, "10.77.0.1", 29400))
         assert ranks.end() == [1, 1]
         assert "1 of 2 ranks did not come within 2 s" in ranks.text("err", 0)
         assert "rank 0 was not found within 2 s at 10.77.0.1" in ranks.text("err", 1)
+
+
+def of_this_test(box):
+    """Processes of the command that run in this test's folder, whatever their namespaces."""
+    found = []
+    for p in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(box.dir).encode() in (p / "environ").read_bytes() and b"bench" in (p / "cmdline").read_bytes().split(b"\0"):
+                found.append(p.name)
+        except OSError:
+            pass
+    return found
+
+
+def test_a_rank_that_is_killed_on_the_other_host_ends_all(box, hosts):
+    args = SIZES + ["--repeats", 10000, "--calls", 8, "--timeout", 4]
+    with Ranks(box) as ranks:
+        for r in range(4):
+            ranks.add(hosts[r // 2].inside(box.dir), args, {**FAST, **torchrun(r, 4, r % 2, "10.77.0.1", 29400)})
+        until = time.monotonic() + 20
+        while hosts[0].received() < 20000 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert [p.poll() for p in ranks.started] == [None] * 4, [ranks.text("err", n) for n in range(4)]
+        ranks.started[3].kill()
+        assert ranks.end() == [1, 1, 1, -9]
+        assert "no progress for 4 s" in ranks.text("err", 0)
+        assert json.loads(ranks.text("out", 0))["error"]["kind"] == "hang"
+        assert not of_this_test(box)
+
+
+def test_a_wrong_result_on_two_hosts_is_told_by_rank_0(box, hosts):
+    with Ranks(box) as ranks:
+        for r in range(4):
+            ranks.add(hosts[r // 2].inside(box.dir), SHORT,
+                      {**FAST, "NCCLSHIM_FAKE_WRONG": "NCCL_PROTO=LL", **torchrun(r, 4, r % 2, "10.77.0.1", 29400)})
+        assert ranks.end() == [1] * 4, [ranks.text("err", n) for n in range(4)]
+        error = json.loads(ranks.text("out", 0))["error"]
+        assert error["kind"] == "wrong" and "wrong result: all_reduce 8K" in error["text"]
+        assert not of_this_test(box)
