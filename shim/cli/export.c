@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/cli/filter_args.h"
@@ -94,26 +96,61 @@ static int parse(int argc, char **argv, struct request *q, struct error *e)
     return 0;
 }
 
-/* Through a temporary name, so that who reads the file (node_exporter) never sees half of it. */
-static int write_file(const struct run *r, const struct request *q, struct error *e)
+static int cant_write(const char *path, struct error *e)
 {
-    char path[4096 + 64];
+    return error_set(e, path, 0, "can't be written: %s", strerror(errno));
+}
+
+/* Into what can't be replaced, and must not be: /dev/null, a pipe, a terminal. */
+static int write_into(const struct run *r, const struct request *q, struct error *e)
+{
+    FILE *out = fopen(q->output, "we");
+    int rc;
+
+    if (!out)
+        return cant_write(q->output, e);
+    rc = q->write(r, out, e);
+    return fclose(out) != 0 && rc == 0 ? cant_write(q->output, e) : rc;
+}
+
+/* Through a temporary name, so that who reads the file (node_exporter) never sees half of it. */
+static int replace_file(const struct run *r, const struct request *q, const char *file,
+                        struct error *e)
+{
+    char path[PATH_MAX + 64];
     FILE *out;
     int rc;
 
-    snprintf(path, sizeof(path), "%s.%d.tmp", q->output, (int)getpid());
-    /* Its name can be guessed: in a folder that others write to, nothing planted there is followed. */
+    snprintf(path, sizeof(path), "%s.%d.tmp", file, (int)getpid());
+    /* Its name can be guessed: nothing planted there, in a folder of many, is followed. */
     unlink(path);
     out = fopen(path, "wex");
     if (!out)
-        return error_set(e, q->output, 0, "can't be written: %s", strerror(errno));
+        return cant_write(q->output, e);
     rc = q->write(r, out, e);
     if (fclose(out) != 0 && rc == 0)
-        rc = error_set(e, q->output, 0, "can't be written: %s", strerror(errno));
-    if (rc == 0 && rename(path, q->output) < 0)
-        rc = error_set(e, q->output, 0, "can't be written: %s", strerror(errno));
+        rc = cant_write(q->output, e);
+    if (rc == 0 && rename(path, file) < 0)
+        rc = cant_write(q->output, e);
     if (rc < 0)
         unlink(path);
+    return rc;
+}
+
+static int write_file(const struct run *r, const struct request *q, struct error *e)
+{
+    struct stat there;
+    char *file;
+    int rc;
+
+    if (stat(q->output, &there) < 0)
+        return replace_file(r, q, q->output, e);
+    if (!S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+        return write_into(r, q, e);
+    /* What a link leads to is replaced, not the link: /dev/stdout is one. */
+    file = realpath(q->output, NULL);
+    rc = file ? replace_file(r, q, file, e) : cant_write(q->output, e);
+    free(file);
     return rc;
 }
 

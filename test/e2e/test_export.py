@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import os
 import shutil
+import stat
 import subprocess
 
 import pytest
@@ -141,6 +143,28 @@ def test_a_file_appears_whole_or_not_at_all(box):
     make("broken", box.dir / "broken")
     assert box.cli("export", "broken", "--format", "csv", "-o", "none.csv").code == 2
     assert not list(box.dir.glob("none.csv*"))
+
+
+def test_what_is_no_file_is_written_into_and_stays_what_it_is(box):
+    """As root, a rename onto /dev/null would take it from everybody on the machine."""
+    make("straggler", box.dir / "run")
+    pipe = box.dir / "pipe"
+    os.mkfifo(pipe)
+    with open(box.dir / "read.csv", "w") as out:
+        reader = subprocess.Popen(["cat", str(pipe)], stdout=out)
+    assert box.cli("export", "run", "--format", "csv", "-o", str(pipe)).code == 0
+    assert reader.wait(20) == 0
+    assert len((box.dir / "read.csv").read_text().split("\n")) == 4832 + 2
+    assert stat.S_ISFIFO(os.lstat(pipe).st_mode)
+
+    (box.dir / "link.csv").symlink_to("real.csv")
+    (box.dir / "real.csv").write_text("old")
+    assert box.cli("export", "run", "--format", "csv", "-o", "link.csv").code == 0
+    assert (box.dir / "link.csv").is_symlink()
+    assert len((box.dir / "real.csv").read_text().split("\n")) == 4832 + 2
+
+    done = box.cli("export", "run", "--format", "csv", "-o", str(box.dir))
+    assert done.code == 2 and "can't be written" in done.err
 
 
 def test_a_full_disk_is_an_error(box):
