@@ -3,7 +3,7 @@
 """Runs the tests: `run.py cpu` (make test), `run.py gpu` (make test-gpu), `run.py bench` (make bench).
 
 Builds what the tests need, lists every test by name and ends with one line:
-N passed, N failed[, N skipped]. The exit code is 1 when something failed. BUILD, CC and MAKE come from
+N passed, N failed. The exit code is 1 when something failed. BUILD, CC and MAKE come from
 the environment. `run.py cpu WORD...` runs only tests with a WORD in their name, plain build only.
 """
 import os

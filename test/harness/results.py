@@ -34,6 +34,7 @@ class Results:
         # Nothing run is no success.
         if not self.passed and not self.failed and not self.skipped:
             self.fail("tests", "there were none")
-        print("%d passed, %d failed" % (self.passed, self.failed)
-              + (", %d skipped" % self.skipped if self.skipped else ""))
+        if self.skipped:
+            print("%d skipped, for the reasons above" % self.skipped)
+        print("%d passed, %d failed" % (self.passed, self.failed))
         return 1 if self.failed else 0
