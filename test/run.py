@@ -8,6 +8,7 @@ the environment. `run.py cpu WORD...` runs only tests with a WORD in their name,
 """
 import os
 import shutil
+import signal
 import sys
 import time
 
@@ -56,6 +57,9 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    # A shell's background job starts with these ignored, and what the tests start would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     start = time.monotonic()
     results = Results()
     jobs[sys.argv[1]](results, sys.argv[2:])
