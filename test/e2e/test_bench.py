@@ -232,7 +232,7 @@ def test_a_profile_is_in_force(box):
     tuned = bench(box, *SMALL, "-p", profile)
     assert tuned["profile"] == "simple" and tuned["env"]["NCCL_PROTO"] == "Simple"
     assert "NCCL_PROTO" not in plain["env"]
-    assert tuned["rows"][0]["median_ns"] > 1.3 * plain["rows"][0]["median_ns"]
+    assert tuned["rows"][0]["median_ns"] > 1.1 * plain["rows"][0]["median_ns"]
 
 
 # ---- under launchers ---------------------------------------------------------------------------

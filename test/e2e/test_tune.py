@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -32,7 +33,14 @@ def space(box):
 
 
 def tune(box, *more, code=0, env=None, timeout=80):
-    done = box.cli("tune", *more, "--json", env={**FAST, **(env or {})}, timeout=timeout)
+    """A gain that ought to be found is looked for up to three times: the simulator keeps the machine's
+    time, and beside the other tests it may drown in noise. What is found must be right at once."""
+    for attempt in range(3):
+        done = box.cli("tune", *more, "--json", env={**FAST, **(env or {})}, timeout=timeout)
+        if (code, done.code) != (0, 1) or "--resume" in more:
+            break
+        if "-o" in more:
+            shutil.rmtree(box.dir / more[more.index("-o") + 1])
     assert done.code == code, done
     return json.loads(done.out)
 
