@@ -2,11 +2,11 @@
 #include "shim/prove/logcopy.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "shim/stats/replace.h"
 
 #define PAGE 4096u
 #define CHUNK (64u * PAGE)
@@ -84,23 +84,17 @@ static int copy_all(const struct log_file *f, int to, bool records, uint8_t *chu
 
 int logcopy(const struct log_file *f, int dirfd, const char *name, bool records, struct error *e)
 {
-    char temporary[300];
+    struct replacement r;
     uint8_t *chunk;
-    int to, rc;
+    int rc;
 
-    if (snprintf(temporary, sizeof(temporary), ".%s.new", name) >= (int)sizeof(temporary))
-        return error_set(e, name, 0, "the name is too long");
-    to = openat(dirfd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (to < 0)
+    if (replace_begin(&r, dirfd, name) < 0)
         return fail_copy(name, e);
     chunk = malloc(CHUNK);
-    rc = chunk ? copy_all(f, to, records, chunk, name, e) : error_set(e, name, 0, "out of memory");
+    rc =
+        chunk ? copy_all(f, r.fd, records, chunk, name, e) : error_set(e, name, 0, "out of memory");
     free(chunk);
-    if (close(to) < 0 && !rc)
+    if (replace_end(&r, !rc) < 0 && !rc)
         rc = fail_copy(name, e);
-    if (!rc && renameat(dirfd, temporary, dirfd, name) < 0)
-        rc = fail_copy(name, e);
-    if (rc)
-        unlinkat(dirfd, temporary, 0);
     return rc;
 }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/stats/replace.h"
+
 /* Arguments are bytes; JSON wants UTF-8. What is none becomes '?'. */
 static json_t *text(const char *s)
 {
@@ -108,16 +110,15 @@ static json_t *as_json(const struct runfolder *r, const struct run_facts *f)
 
 int runfolder_describe(const struct runfolder *r, const struct run_facts *f, struct error *e)
 {
-    static const char temporary[] = ".run.json.new";
+    struct replacement file;
     json_t *j = as_json(r, f);
-    int fd, bad;
+    int rc = replace_begin(&file, r->fd, "run.json");
 
-    fd = openat(r->fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-    bad = fd < 0 || json_dumpfd(j, fd, JSON_INDENT(2)) < 0 || write(fd, "\n", 1) != 1;
-    if (fd >= 0)
-        bad |= close(fd) < 0;
+    if (rc == 0)
+        rc = replace_end(&file, json_dumpfd(j, file.fd, JSON_INDENT(2)) == 0 &&
+                                    write(file.fd, "\n", 1) == 1);
     json_decref(j);
-    if (!bad && renameat(r->fd, temporary, r->fd, "run.json") == 0)
+    if (rc == 0)
         return 0;
     return error_set(e, r->path, 0, "can't write run.json: %s", strerror(errno));
 }

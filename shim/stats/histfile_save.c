@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,6 +7,7 @@
 
 #include "shim/stats/histfile.h"
 #include "shim/stats/histfile_layout.h"
+#include "shim/stats/replace.h"
 
 struct buffer {
     uint8_t *p;
@@ -153,23 +152,12 @@ static int write_all(int fd, const uint8_t *p, size_t n)
 
 static int replace_file(int dirfd, const char *name, const struct buffer *b, struct error *e)
 {
-    char temporary[300];
-    int fd, bad;
+    struct replacement r;
 
-    if (snprintf(temporary, sizeof(temporary), ".%s.new", name) >= (int)sizeof(temporary))
-        return error_set(e, name, 0, "the name is too long");
-    fd = openat(dirfd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return error_set(e, name, 0, "can't write the statistics: %s", strerror(errno));
-    bad = write_all(fd, b->p, b->n) < 0;
-    bad |= close(fd) < 0;
-    if (!bad)
-        bad = renameat(dirfd, temporary, dirfd, name) < 0;
-    if (!bad)
+    if (replace_begin(&r, dirfd, name) == 0 &&
+        replace_end(&r, write_all(r.fd, b->p, b->n) == 0) == 0)
         return 0;
-    error_set(e, name, 0, "can't write the statistics: %s", strerror(errno));
-    unlinkat(dirfd, temporary, 0);
-    return -1;
+    return error_set(e, name, 0, "can't write the statistics: %s", strerror(errno));
 }
 
 int histfile_save(int dirfd, const char *name, const struct accum *a, const struct histfile *h,
