@@ -56,7 +56,7 @@ class Costs:
     def one_run(self, way):
         """False when it failed."""
         env = {} if self.p2p else {"NCCL_P2P_DISABLE": "1"}
-        result = self.load.run(way, self.shapes(way), env)
+        result = self.load.run(way, self.shapes(way), env, processes=True)
         if not result.good:
             self.faults[way].append(result.why)
             return None

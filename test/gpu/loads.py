@@ -81,7 +81,7 @@ class Load:
                        CUPTI_ACTIVITY_OUT=os.path.join(folder, "kernels"))
         return env
 
-    def run(self, way, shapes, env=None, settings="", limit_s=LIMIT_S):
+    def run(self, way, shapes, env=None, settings="", limit_s=LIMIT_S, processes=False):
         place = self.place
         # The GPU can only write to a file on tmpfs.
         folder = tempfile.mkdtemp(prefix="ncclshim-cost-", dir="/dev/shm")
@@ -91,6 +91,8 @@ class Load:
             args = [self.program, "--ranks", place.ranks, "--limit", limit_s - 5]
             if place.one_gpu:
                 args.append("--one-gpu")
+            elif processes:
+                args.append("--processes")
             code, output = place.run(args + list(shapes), limit_s, full)
             return Result(way, code, output, folder)
         finally:
@@ -116,17 +118,18 @@ class Result:
             self.stamps = Stamps(folder)
             self.kept = self.stamps.count()
         if way.startswith("cupti"):
-            self.read_kernels(os.path.join(folder, "kernels"))
+            for path in glob.glob(os.path.join(folder, "kernels.*")):
+                self.read_kernels(path)
         if way == "inspector":
             self.kept = sum(read(f).count('"coll_perf"') for f in glob.glob(folder + "/**/*", recursive=True)
                             if os.path.isfile(f))
 
     def read_kernels(self, path):
-        """NCCL's kernels of each stream in order of time: {stream: [(start_ns, us)]}."""
+        """NCCL's kernels of each process' streams in order of time: {(path, stream): [(start_ns, us)]}."""
         for line in read(path).splitlines()[1:]:
             what, stream, start, end = line.split()
             if what == "nccl":
-                self.kernels.setdefault(int(stream), []).append((int(start), (int(end) - int(start)) / 1e3))
+                self.kernels.setdefault((path, int(stream)), []).append((int(start), (int(end) - int(start)) / 1e3))
         for found in self.kernels.values():
             found.sort()
         if self.way == "cupti":

@@ -2,7 +2,7 @@
 /*
  * CUPTI kernel activity, as Nsight Systems collects it: a library that the driver loads by
  * CUDA_INJECTION64_PATH. For comparing costs, and as an independent clock: it writes each of NCCL's and of
- * the shim's kernels with CUPTI's own start and end to the file CUPTI_ACTIVITY_OUT.
+ * the shim's kernels with CUPTI's own start and end to the file CUPTI_ACTIVITY_OUT.PID.
  *
  *   kernels N                      all kernels seen, and records that CUPTI dropped
  *   nccl|stamp STREAM START END    times in ns
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BUFFER_BYTES (4u << 20)
 
@@ -89,8 +90,11 @@ static void CUPTIAPI take_buffer(CUcontext ctx, uint32_t stream, uint8_t *buffer
 static void write_all(void)
 {
     const char *path = getenv("CUPTI_ACTIVITY_OUT");
-    FILE *f = path ? fopen(path, "w") : NULL;
+    char full[4096];
+    FILE *f;
 
+    snprintf(full, sizeof(full), "%s.%d", path ? path : "", (int)getpid());
+    f = path ? fopen(full, "w") : NULL;
     cupti.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     if (!f)
         return;

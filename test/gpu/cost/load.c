@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int wrong(const char *what, const char *word)
@@ -77,6 +79,8 @@ int load_options(struct options *o, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--one-gpu")) {
             o->one_gpu = true;
+        } else if (!strcmp(argv[i], "--processes")) {
+            o->processes = true;
         } else if (!strcmp(argv[i], "--ranks") && i + 1 < argc) {
             o->ranks = atoi(argv[++i]);
         } else if (!strcmp(argv[i], "--limit") && i + 1 < argc) {
@@ -94,15 +98,15 @@ int load_options(struct options *o, int argc, char **argv)
 
 void load_meet(const struct rank *r)
 {
-    static atomic_int arrived, round;
-    int mine = atomic_load(&round);
+    struct meeting *m = r->meeting;
+    int mine = atomic_load(&m->round);
 
-    if (atomic_fetch_add(&arrived, 1) + 1 == r->opt->ranks) {
-        atomic_store(&arrived, 0);
-        atomic_store(&round, mine + 1);
+    if (atomic_fetch_add(&m->arrived, 1) + 1 == r->opt->ranks) {
+        atomic_store(&m->arrived, 0);
+        atomic_store(&m->round, mine + 1);
         return;
     }
-    for (int i = 0; atomic_load_explicit(&round, memory_order_acquire) == mine; i++)
+    for (int i = 0; atomic_load_explicit(&m->round, memory_order_acquire) == mine; i++)
         if (i > 20000)
             sched_yield();
 }
@@ -117,34 +121,91 @@ static void on_limit(int number)
     _exit(3);
 }
 
-static struct rank ranks[MAX_RANKS];
-static ncclUniqueId id;
+static size_t times_bytes(const struct shape *s)
+{
+    return (size_t)s->repeats * sizeof(double) + (size_t)s->calls * sizeof(double);
+}
+
+/* One mapping for all, made before any rank starts. */
+static struct meeting *make_meeting(const struct options *o)
+{
+    size_t bytes = sizeof(struct meeting);
+    struct meeting *m;
+    char *next;
+
+    for (int k = 0; k < o->shape_count; k++)
+        bytes += times_bytes(&o->shapes[k]) * (size_t)o->ranks;
+    m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (m == MAP_FAILED)
+        return NULL;
+    next = (char *)(m + 1);
+    for (int i = 0; i < o->ranks; i++) {
+        m->ranks[i] = (struct rank){.opt = o, .meeting = m, .number = i};
+        for (int k = 0; k < o->shape_count; k++) {
+            m->ranks[i].states[k].wall_us = (double *)next;
+            m->ranks[i].states[k].event_us = (float *)(m->ranks[i].states[k].wall_us + o->shapes[k].repeats);
+            next += times_bytes(&o->shapes[k]);
+        }
+    }
+    return m;
+}
 
 static void *run(void *arg)
 {
-    load_rank(arg, ranks, &id);
+    struct rank *r = arg;
+
+    load_rank(r, r->meeting);
     return NULL;
+}
+
+static int run_threads(const struct options *o, struct meeting *m)
+{
+    pthread_t threads[MAX_RANKS];
+
+    alarm((unsigned)o->limit_s);
+    for (int i = 0; i < o->ranks; i++)
+        if (pthread_create(&threads[i], NULL, run, &m->ranks[i]) != 0)
+            return 1;
+    for (int i = 0; i < o->ranks; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+/* The first rank that fails takes the others with it. */
+static int run_processes(const struct options *o, struct meeting *m)
+{
+    pid_t pids[MAX_RANKS];
+    int status, failed = 0;
+
+    for (int i = 0; i < o->ranks; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            alarm((unsigned)o->limit_s);
+            run(&m->ranks[i]);
+            exit(0);
+        }
+        if (pids[i] < 0)
+            failed = 1;
+    }
+    for (int i = 0; i < o->ranks && !failed; i++)
+        if (wait(&status) < 0 || status != 0)
+            failed = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    for (int i = 0; i < o->ranks && failed; i++)
+        if (pids[i] > 0)
+            kill(pids[i], SIGKILL);
+    return failed;
 }
 
 int main(int argc, char **argv)
 {
-    pthread_t threads[MAX_RANKS];
     struct options opt;
+    struct meeting *m;
 
     if (load_options(&opt, argc, argv) != 0)
         return 2;
     signal(SIGALRM, on_limit);
-    alarm((unsigned)opt.limit_s);
-    if (cuInit(0) != CUDA_SUCCESS || ncclGetUniqueId(&id) != ncclSuccess) {
-        fprintf(stderr, "load: cuInit or ncclGetUniqueId failed: is there a GPU?\n");
+    m = make_meeting(&opt);
+    if (!m)
         return 1;
-    }
-    for (int i = 0; i < opt.ranks; i++) {
-        ranks[i] = (struct rank){.opt = &opt, .number = i};
-        if (pthread_create(&threads[i], NULL, run, &ranks[i]) != 0)
-            return 1;
-    }
-    for (int i = 0; i < opt.ranks; i++)
-        pthread_join(threads[i], NULL);
-    return 0;
+    return opt.processes ? run_processes(&opt, m) : run_threads(&opt, m);
 }

@@ -2,14 +2,15 @@
 /*
  * load: all-reduces in shapes of which the wall time is known, for measuring what watching them costs.
  *
- *   load [--ranks N] [--one-gpu] [--limit S] SHAPE...
+ *   load [--ranks N] [--one-gpu] [--processes] [--limit S] SHAPE...
  *   SHAPE = NAME:graph|eager|single[:key=value]...
  *
  * graph: `calls` all-reduces in a CUDA graph, replayed; eager: `calls` all-reduces one after the other;
  * single: `calls` times one all-reduce alone, queued behind a kernel that keeps the stream busy, between
- * two events. Ranks are threads of this process, one GPU each or all on one. Eager shapes run first; then
- * every graph of every rank is captured and instantiated before any of them runs, because ranks that share
- * a GPU may otherwise wait for each other for ever.
+ * two events. Ranks are threads of this process, or processes as servers have them (threads wait for one
+ * another inside the driver when they launch at the same time), one GPU each or all on one. Eager shapes run
+ * first; then every graph of every rank is captured and instantiated before any of them runs, because ranks
+ * that share a GPU may otherwise wait for each other for ever.
  *
  * Prints one JSON object a line for each shape: wall_us holds one number for each repeat, per call.
  */
@@ -45,6 +46,7 @@ struct shape {
 struct options {
     int ranks;
     bool one_gpu;
+    bool processes;
     int limit_s;
     int shape_count;
     struct shape shapes[MAX_SHAPES];
@@ -58,12 +60,15 @@ struct state {
     CUgraph graph;
     CUgraphExec exec;
     CUevent *events; /* two a call */
-    float *event_us; /* one a call */
-    double *wall_us; /* one a repeat */
+    float *event_us; /* one a call; seen by all ranks */
+    double *wall_us; /* one a repeat; seen by all ranks */
 };
+
+struct meeting;
 
 struct rank {
     const struct options *opt;
+    struct meeting *meeting;
     int number;
     CUdevice device;
     CUcontext ctx;
@@ -76,8 +81,15 @@ struct rank {
     struct state states[MAX_SHAPES];
 };
 
-/* A rank's whole life; `ranks` are all of them, for the one that prints. */
-void load_rank(struct rank *r, struct rank *ranks, const ncclUniqueId *id);
+/* What all ranks see, also as processes. */
+struct meeting {
+    atomic_int arrived, round;
+    ncclUniqueId id; /* rank 0 fills it before the first meeting */
+    struct rank ranks[MAX_RANKS];
+};
+
+/* A rank's whole life. */
+void load_rank(struct rank *r, struct meeting *m);
 
 /* All ranks arrive before any goes on. Spins: a sleeping thread would wake too late for a timed repeat. */
 void load_meet(const struct rank *r);

@@ -72,10 +72,8 @@ static void set_up(struct rank *r)
     for (int i = 0; i < r->opt->shape_count; i++) {
         const struct shape *s = &r->opt->shapes[i];
         struct state *st = &r->states[i];
-        st->wall_us = calloc((size_t)s->repeats, sizeof(*st->wall_us));
-        st->event_us = calloc((size_t)s->calls, sizeof(*st->event_us));
         st->events = calloc((size_t)s->calls * 2, sizeof(*st->events));
-        NEED(st->wall_us && st->event_us && st->events);
+        NEED(st->events);
         for (int k = 0; s->events && k < s->calls * 2; k++)
             CU(cuEventCreate(&st->events[k], CU_EVENT_DEFAULT));
     }
@@ -256,23 +254,23 @@ static void tear_down(struct rank *r)
     CU(cuStreamDestroy(r->second));
     CU(cuStreamDestroy(r->stream));
     CU(cuDevicePrimaryCtxRelease(r->device));
-    for (int i = 0; i < r->opt->shape_count; i++) {
-        free(r->states[i].wall_us);
-        free(r->states[i].event_us);
+    for (int i = 0; i < r->opt->shape_count; i++)
         free(r->states[i].events);
-    }
 }
 
-void load_rank(struct rank *r, struct rank *ranks, const ncclUniqueId *id)
+void load_rank(struct rank *r, struct meeting *m)
 {
+    CU(cuInit(0));
+    if (r->number == 0)
+        NC(ncclGetUniqueId(&m->id));
     set_up(r);
     load_meet(r);
-    NC(ncclCommInitRank(&r->comm, r->opt->ranks, *id, r->number));
+    NC(ncclCommInitRank(&r->comm, r->opt->ranks, m->id, r->number));
     check_sums(r);
     run_shapes(r, false);
     run_shapes(r, true);
     if (r->number == 0)
-        tell(r, ranks);
+        tell(r, m->ranks);
     load_meet(r);
     tear_down(r);
 }
