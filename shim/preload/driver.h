@@ -36,8 +36,12 @@ enum { CU_STREAM_CAPTURE_MODE_GLOBAL = 0, CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 enum {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+    CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT = 126,
 };
-enum { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+enum {
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+    CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP = 9,
+};
 
 typedef struct {
     int id;
@@ -45,6 +49,9 @@ typedef struct {
     union {
         char bytes[64];
         int number;
+        struct {
+            unsigned char default_, remote;
+        } domains;
     } value;
 } CUlaunchAttribute;
 
@@ -53,7 +60,7 @@ typedef struct {
     unsigned int block[3];
     unsigned int shared_bytes;
     CUstream stream;
-    CUlaunchAttribute *attributes;
+    const CUlaunchAttribute *attributes;
     unsigned int attribute_count;
 } CUlaunchConfig;
 

@@ -34,7 +34,9 @@ struct gpu {
     _Atomic uint32_t starts_used;
     uint32_t mask;
     _Atomic uint64_t anchored_ns; /* host time of the last anchor */
-    bool dependent; /* programmatic dependent launch */
+    bool dependent; /* programmatic dependent launch, with `attributes` */
+    CUlaunchAttribute attributes[2];
+    unsigned attribute_count;
     CUfunction before, after, after_late;
 };
 

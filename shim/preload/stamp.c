@@ -28,25 +28,22 @@ void gpu_leave(bool pushed)
 static bool launch_one(const struct gpu *g, CUfunction fn, CUstream stream, void **params)
 {
     const struct driver *d = driver_get();
-    CUlaunchAttribute dependent = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
     CUlaunchConfig config = {
         .grid = {1, 1, 1},
         .block = {1, 1, 1},
         .stream = stream,
-        .attributes = &dependent,
-        .attribute_count = 1,
+        .attributes = g->attributes,
+        .attribute_count = g->attribute_count,
     };
     bool pushed;
     CUresult r;
 
     if (!gpu_enter(g, &pushed))
         return false;
-    if (g->dependent) {
-        dependent.value.number = 1;
+    if (g->dependent)
         r = d->launch_ex(&config, fn, params, NULL);
-    } else {
+    else
         r = d->launch(fn, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
-    }
     gpu_leave(pushed);
     return r == CUDA_SUCCESS;
 }

@@ -2,6 +2,7 @@
 """The shim in front of each shape of calling NCCL (clients/shapes): what its log says, by the independent
 parser. Each shape must also run as without the shim."""
 import glob
+import os
 from collections import Counter
 
 import pytest
@@ -50,6 +51,21 @@ def issued(log, flags=0):
         if s["state"] == 1 and s["flags"] & PART == flags & PART:
             seen[s["op"], s["bytes"]] += s["issued"]
     return dict(seen)
+
+
+def test_stamps_have_a_memory_synchronization_domain_of_their_own(box):
+    """In the server's, each later kernel of a graph would take longer; in NCCL's (1), NCCL's would."""
+    def launches(sm):
+        counts = box.dir / ("counts-%d" % sm)
+        run(box, "group-one-call", NCCLSHIM_FAKE_COUNTS=counts, NCCLSHIM_FAKE_SM=sm)
+        for log in glob.glob(str(box.logs / "*.ncclshim")):
+            os.unlink(log)
+        found = dict(line.split() for line in counts.read_text().splitlines())
+        return [int(found["cuLaunchKernelEx-in-domain-%d" % i]) for i in range(4)]
+
+    in_domain = launches(90)
+    assert in_domain[:3] == [0, 0, 0] and in_domain[3] >= 2 * 5 * RANKS, in_domain
+    assert launches(80) == [0, 0, 0, 0]
 
 
 def test_a_single_call_in_a_group_has_the_groups_time(box):

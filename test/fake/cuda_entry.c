@@ -36,6 +36,7 @@ struct fault {
 
 static atomic_uint_fast64_t counts[FN_COUNT];
 static atomic_uint_fast64_t early_releases;
+static atomic_uint_fast64_t launches_in[MAX_DOMAINS];
 static atomic_bool initialized;
 static atomic_bool forked;
 static struct fault *faults;
@@ -235,9 +236,14 @@ uint64_t fakecuda_early_releases(void)
     return atomic_load_explicit(&early_releases, memory_order_relaxed);
 }
 
+void sim_count_domain(unsigned domain)
+{
+    atomic_fetch_add_explicit(&launches_in[domain], 1, memory_order_relaxed);
+}
+
 __attribute__((destructor)) static void write_counts(void)
 {
-    char text[FN_COUNT * 80];
+    char text[(FN_COUNT + MAX_DOMAINS) * 80];
     size_t n = 0;
     if (atomic_load(&forked) || sim_env()->counts == NULL) {
         return;
@@ -248,6 +254,10 @@ __attribute__((destructor)) static void write_counts(void)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s %llu\n", rows[i].symbol,
                                   (unsigned long long)count);
         }
+    }
+    for (unsigned i = 0; i < MAX_DOMAINS; i++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "cuLaunchKernelEx-in-domain-%u %llu\n", i,
+                              (unsigned long long)atomic_load(&launches_in[i]));
     }
     /* One write, so that the lines of several processes don't mix. */
     int fd = open(sim_env()->counts, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -14,6 +14,7 @@
  * the NTH call (default 1, `*` = every call) of FUNCTION (base or exact name) does nothing and
  *                               returns ERROR (default 999, unknown)
  *   NCCLSHIM_FAKE_COUNTS=FILE   at exit, append a line "name count" for each function called
+ *                               and for the launches in each memory synchronization domain
  */
 #ifndef NCCLSHIM_TEST_FAKE_CUDA_ENV_H
 #define NCCLSHIM_TEST_FAKE_CUDA_ENV_H

@@ -149,17 +149,29 @@ WITH_VARIANT(cuLaunchKernel, _ptsz,
               CUstream stream, void **params, void **extra),
              function, gx, gy, gz, bx, by, bz, shared, stream, params, extra)
 
+/* As many as GPUs of compute capability 9.0 have; older ones have one. */
+unsigned sim_domains(void)
+{
+    return sim_env()->sm >= 90 ? MAX_DOMAINS : 1;
+}
+
 static CUresult read_attribute(const CUlaunchAttribute *attribute, struct launch *launch)
 {
     switch (attribute->id) {
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
         launch->programmatic = attribute->value.programmaticStreamSerializationAllowed != 0;
         return launch->programmatic && sim_env()->sm < 90 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        launch->remote = attribute->value.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        launch->domains[0] = attribute->value.memSyncDomainMap.default_;
+        launch->domains[1] = attribute->value.memSyncDomainMap.remote;
+        return launch->domains[0] < sim_domains() && launch->domains[1] < sim_domains()
+                   ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -179,10 +191,12 @@ static CUresult do_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fun
         .shared = config->sharedMemBytes,
         .params = params,
         .extra = extra,
+        .domains = {0, sim_domains() > 1},
     };
     for (unsigned i = 0; i < config->numAttrs; i++) {
         TRY(read_attribute(&config->attrs[i], &launch));
     }
+    sim_count_domain(launch.domains[launch.remote]);
     return do_launch(&launch, config->hStream, per_thread);
 }
 WITH_VARIANT(cuLaunchKernelEx, _ptsz,

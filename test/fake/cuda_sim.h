@@ -429,10 +429,16 @@ void modules_drop_context(CUcontext ctx);
 
 /* ---- launches: launch.c ---- */
 
+#define MAX_DOMAINS 4u /* memory synchronization domains */
+unsigned sim_domains(void);
+void sim_count_domain(unsigned domain); /* one more launch there: for write_counts */
+
 struct launch {
     CUfunction function;
     unsigned grid[3], block[3], shared;
     bool programmatic;
+    bool remote;                /* CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN */
+    unsigned char domains[2];   /* ..._MAP: of default and remote */
     void **params, **extra;
 };
 

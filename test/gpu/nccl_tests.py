@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""nccl-tests on two GPUs: `bench` beside all_reduce_perf at eight sizes, eagerly and in graphs; and each of its
+programs under the shim, with its own check of the data. usage: nccl_tests.py [--parts beside,collectives] [--budget S]
+
+GPU_KIT (default .gpu) holds nccl-tests/*_perf, built with MPI=1: a process a GPU, as bench starts them. Nothing of it
+is part of this project.
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import shutil
+import statistics
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from clients import KIT, watch  # noqa: E402
+from place import Place  # noqa: E402
+from truth import size  # noqa: E402
+
+SIZES = [8 << 10, 42 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
+BUFFERS = 256 << 20  # bench gives each call of a row a buffer of its own, up to this much
+ROUNDS, CYCLES, SAMPLE_US = 3, 3, 2000
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+
+
+def program(name):
+    return os.path.join(KIT, "nccl-tests", name + "_perf")
+
+
+def rows(output):
+    """[(in-place us, wrong)] of nccl-tests' table; a wrong count that isn't a number was not asked for."""
+    found = []
+    for line in output.splitlines():
+        words = line.split()
+        if len(words) >= 12 and words[0].isdigit() and words[1].isdigit():  # some leave the column redop empty
+            wrong = [w for w in (words[-5], words[-1]) if w != "N/A"]
+            found.append((float(words[-4]), sum(map(float, wrong))))
+    return found
+
+
+def bench(place, graph):
+    """{bytes: us} of one run of bench over all sizes."""
+    code, output = place.run([place.command, "bench", "--sizes", ",".join(map(size_word, SIZES)), "--type", "float32",
+                              "--graph" if graph else "--eager", "--no-stamps", "--no-check", "--json"], 60)
+    start = output.find("{")
+    if code != 0 or start < 0:
+        return {}
+    return {row["bytes"]: row["median_ns"] / 1e3 for row in json.JSONDecoder().raw_decode(output[start:])[0]["rows"]}
+
+
+def size_word(n):
+    return "%dM" % (n >> 20) if n % (1 << 20) == 0 else "%dK" % (n >> 10)
+
+
+def perf(place, nbytes, graph, us):
+    """all_reduce_perf of one size under bench's conditions: as many calls, as many buffers, as many launches."""
+    calls = max(1, min(122, BUFFERS // nbytes))
+    launches = max(1, round(SAMPLE_US / (calls * us))) if graph else 0
+    # The next size would be far behind the end; up to the end, iterations take turns with the buffers.
+    code, output = place.run(MPIRUN + [program("all_reduce"), "-b", nbytes, "-e", nbytes * calls, "-f", 100000, "-n", calls,
+                                       "-w", 5, "-c", 0, "-G", launches, "-N", CYCLES], 60)
+    found = [us for us, _ in rows(output)]
+    return statistics.median(found) if code == 0 and found else None
+
+
+def beside(place, until_s):
+    seen = {}
+    for number in range(ROUNDS):
+        for graph in (True, False):
+            ours = bench(place, graph)
+            for nbytes in SIZES:
+                if place.left() < until_s:
+                    print("note: no time left in round %d" % (number + 1))
+                    break
+                theirs = perf(place, nbytes, graph, ours.get(nbytes, 10.0)) if nbytes in ours else None
+                if theirs:
+                    seen.setdefault((graph, nbytes), []).append((ours[nbytes], theirs))
+    lines = ["bench beside all_reduce_perf, float32, in place, us a call; medians of %d rounds" % ROUNDS]
+    for graph in (True, False):
+        for nbytes in SIZES:
+            pairs = seen.get((graph, nbytes))
+            title = "bench beside nccl-tests, %s %s" % ("graph" if graph else "eager", size(nbytes))
+            if not pairs:
+                place.verdict(title, False, "no figures")
+                continue
+            ours, theirs = (statistics.median(p[i] for p in pairs) for i in (0, 1))
+            off = 100 * (ours / theirs - 1)
+            lines.append("%-6s %-8s bench %8.2f  nccl-tests %8.2f  %+.1f %%  (%s)" % (
+                "graph" if graph else "eager", size(nbytes), ours, theirs, off,
+                ", ".join("%.2f / %.2f" % p for p in pairs)))
+            place.verdict(title + ": within 3 %", abs(off) <= 3, "%.2f against %.2f us, %+.1f %%" % (ours, theirs, off))
+    text = "\n".join(lines) + "\n"
+    print(text, end="", flush=True)
+    place.save("nccl-tests.txt", text)
+
+
+def collectives(place, until_s):
+    """Every program under the shim, eagerly and in graphs, with nccl-tests' own check of every result."""
+    for path in sorted(glob.glob(program("*"))):
+        name = os.path.basename(path)[:-5]
+        for graph in (0, 2):
+            if place.left() < until_s:
+                place.skip("nccl-tests %s under the shim" % name, "no time left")
+                return
+            title = "nccl-tests %s%s" % (name, " in graphs" if graph else "")
+            env = {"LD_LIBRARY_PATH": place.env["LD_LIBRARY_PATH"]}
+            output = watch(place, title, MPIRUN + [path, "-b", "8", "-e", "4M", "-f", "16", "-n", "5", "-w", "1", "-c", "1",
+                                                   "-G", graph], 1, 5, env, 60)
+            found = rows(output)
+            bounds = re.search(r"Out of bounds values : (\d+) (\w+)", output)
+            place.verdict(title + ": its check finds the data right", found and not sum(w for _, w in found) and bounds and
+                          bounds.groups() == ("0", "OK"), "%d rows, %s" % (len(found), bounds and bounds.group(0)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="nccl-tests beside bench and under the shim")
+    parser.add_argument("--parts", default="collectives,beside")
+    parser.add_argument("--budget", type=int, default=300)
+    opt = parser.parse_args()
+    place = Place(False, opt.budget)
+    lacking = place.reason
+    if not lacking and place.layout != "2 GPUs":
+        lacking = "for two GPUs"
+    elif not lacking and not os.path.exists(program("all_reduce")):
+        lacking = "no %s (GPU_KIT names the folder)" % program("all_reduce")
+    elif not lacking and not shutil.which("mpirun"):
+        lacking = "no mpirun"
+    if lacking:
+        place.close()
+        print("skip nccl-tests: " + lacking)
+        return 77
+    if "collectives" in opt.parts.split(","):
+        collectives(place, 20)
+    if "beside" in opt.parts.split(","):
+        beside(place, 10)
+    place.save("nccl-tests.json", json.dumps(place.results, indent=1))
+    return place.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
