@@ -41,16 +41,15 @@ static void set_attributes(const struct driver *d, struct gpu *g, CUdevice dev)
 /* The dependent form where GPU and driver have it, else the plain one. */
 static CUresult load_kernels(const struct driver *d, struct gpu *g, const char **what)
 {
-    CUmodule module;
     CUresult r;
 
     g->dependent = g->sm >= 90 && d->launch_ex &&
-                   d->module_load(&module, stamp_ptx_dependent) == CUDA_SUCCESS;
+                   d->module_load(&g->module, stamp_ptx_dependent) == CUDA_SUCCESS;
     if (!g->dependent)
-        TRY(d->module_load(&module, stamp_ptx_plain));
-    TRY(d->module_get_function(&g->before, module, "ncclshim_before"));
-    TRY(d->module_get_function(&g->after, module, "ncclshim_after"));
-    TRY(d->module_get_function(&g->after_late, module, "ncclshim_after_late"));
+        TRY(d->module_load(&g->module, stamp_ptx_plain));
+    TRY(d->module_get_function(&g->before, g->module, "ncclshim_before"));
+    TRY(d->module_get_function(&g->after, g->module, "ncclshim_after"));
+    TRY(d->module_get_function(&g->after_late, g->module, "ncclshim_after_late"));
     return CUDA_SUCCESS;
 }
 
@@ -62,7 +61,12 @@ static CUresult make_memory(const struct driver *d, struct gpu *g, uint32_t site
     CUdeviceptr ring;
     CUresult r;
 
-    TRY(d->mem_alloc(&g->cells, total));
+    r = d->mem_alloc(&g->cells, total);
+    if (r != CUDA_SUCCESS) {
+        g->cells = 0;
+        *what = "cuMemAlloc of the cells";
+        return r;
+    }
     g->starts = g->cells + cells;
     g->cursor = g->starts + START_SLOTS * 8;
     TRY(d->memset_d8_async(g->cells, 0, total, stream));
@@ -73,12 +77,24 @@ static CUresult make_memory(const struct driver *d, struct gpu *g, uint32_t site
         *what = "cuMemHostRegister of the ring";
         return r;
     }
+    g->registered = true;
     TRY(d->host_device_pointer(&ring, g->ring, 0));
     g->records = ring + sizeof(*g->ring);
     g->lap = ring + offsetof(struct ncclshim_ring, lap);
     g->mask = g->ring->capacity - 1;
     TRY(d->stream_sync(stream));
     return CUDA_SUCCESS;
+}
+
+/* What was made so far is given back: a GPU that can't be stamped holds nothing of ours. */
+static void unmake(const struct driver *d, struct gpu *g)
+{
+    if (g->registered)
+        d->host_unregister(g->ring);
+    if (g->cells)
+        d->mem_free(g->cells);
+    if (g->module)
+        d->module_unload(g->module);
 }
 
 static void note_gpu(const struct driver *d, const struct gpu *g, struct log_writer *log,
@@ -131,6 +147,10 @@ static CUresult make_ready(const struct driver *d, struct gpu *g, struct log_wri
         r = make_memory(d, g, log->site_cap, stream, what);
     if (r == CUDA_SUCCESS)
         r = floor_measure(g, log, stream, &floor, what);
+    if (r != CUDA_SUCCESS) {
+        d->stream_sync(stream); /* a stamp may be under way */
+        unmake(d, g);
+    }
     d->stream_destroy(stream);
     if (r == CUDA_SUCCESS) {
         note_gpu(d, g, log, &floor, dev);
@@ -149,6 +169,8 @@ static struct gpu *slot_of(CUcontext ctx, unsigned long long id, bool *made)
     for (int i = 0; i < GPU_MAX; i++) {
         int state = atomic_load_explicit(&gpus[i].state, memory_order_acquire);
         if (state == 0 && atomic_compare_exchange_strong(&gpus[i].state, &state, 1)) {
+            /* Not what a forked child inherited. */
+            memset(&gpus[i].ctx, 0, sizeof(gpus[i]) - offsetof(struct gpu, ctx));
             gpus[i].ctx = ctx;
             gpus[i].ctx_id = id;
             *made = true;

@@ -37,7 +37,9 @@ struct gpu {
     bool dependent; /* programmatic dependent launch, with `attributes` */
     CUlaunchAttribute attributes[2];
     unsigned attribute_count;
+    CUmodule module; /* NULL: not loaded */
     CUfunction before, after, after_late;
+    bool registered; /* the ring, with the driver */
 };
 
 /*

@@ -68,6 +68,21 @@ def test_stamps_have_a_memory_synchronization_domain_of_their_own(box):
     assert launches(80) == [0, 0, 0, 0]
 
 
+def test_a_gpu_that_can_not_be_stamped_holds_no_memory_of_ours(box):
+    def given_back(**env):
+        counts = box.dir / ("counts-%d" % len(env))
+        done = box.preload(box.build / "clients" / "shapes", "group-one-call", env=dict(env, NCCLSHIM_FAKE_COUNTS=counts))
+        assert done.code == 0 and done.out == "done\n", done
+        found = dict(line.split() for line in counts.read_text().splitlines())
+        return [int(found.get(name, 0)) for name in ("cuMemFree_v2", "cuModuleUnload")], done.err
+
+    timed_free, said = given_back()
+    assert said == ""
+    counted_free, said = given_back(NCCLSHIM_FAKE_FAIL="cuMemHostRegister:*")
+    assert "counted, not timed" in said
+    assert counted_free == [n + RANKS for n in timed_free]
+
+
 def test_a_single_call_in_a_group_has_the_groups_time(box):
     log = run(box, "group-one-call")
     assert timed(log) == {(ALL_REDUCE, 4000, False): 5 * RANKS}
