@@ -12,7 +12,7 @@ def script(box, name, *args):
 
 
 def test_the_cost_script_runs_to_its_end_on_the_simulator(box):
-    script(box, "cost.sh", "--budget", 70)
+    script(box, "cost.sh", "--budget", 70, "--parts", "truth,cost,captures,ends,stuck")
     text = (box.dir / "gpu" / "cost.txt").read_text()
     assert "layout: simulator" in text and "100.0 %" in text
 

@@ -12,7 +12,7 @@ def script(box, *args):
 
 
 def test_the_gpu_script_runs_to_its_end_on_the_simulator(box):
-    assert "layout: simulator;" in script(box, "--budget", 60)
+    assert "layout: simulator;" in script(box, "--budget", 60, "--parts", "both,killed,shapes,costs")
 
 
 def test_the_gpu_script_puts_all_ranks_on_one_gpu(box):

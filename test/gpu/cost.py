@@ -147,7 +147,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=40, help="timed repeats of each shape in each run (40)")
     parser.add_argument("--calls", type=int, default=122)
-    parser.add_argument("--parts", default="truth,cost,captures,killed,stuck,memcheck")
+    parser.add_argument("--parts", default="truth,captures,ends,stuck")
     opt = parser.parse_args()
     if opt.simulate:
         opt.repeats, opt.calls, opt.rounds = min(opt.repeats, 3), min(opt.calls, 20), min(opt.rounds, 1)
@@ -169,21 +169,19 @@ def main():
         data["truth"] = found.data()
     if "captures" in parts:
         proofs.captures(place, load, 10 if opt.simulate else 200)
-    if "killed" in parts:
+    if "ends" in parts:
+        proofs.ends(place, load, 1 if opt.simulate else 5)
         proofs.killed(place, 1 if opt.simulate else 5)
     if "stuck" in parts:
         proofs.stuck(place, load)
     if "cost" in parts:
-        until_s = 60 if "memcheck" in parts and not opt.simulate else 5
         p2ps = (True, False) if place.layout.endswith("GPUs") else (True,)
         for number, p2p in enumerate(p2ps):
             costs = Costs(load, p2p, opt.repeats, opt.calls)
-            costs.run(opt.rounds, until_s + (place.left() - until_s) * (len(p2ps) - number - 1) / len(p2ps))
+            costs.run(opt.rounds, 5 + (place.left() - 5) * (len(p2ps) - number - 1) / len(p2ps))
             costs.judge()
             text += costs.table()
             data.setdefault("costs", []).append(costs.data())
-    if "memcheck" in parts:
-        proofs.memcheck(place, load)
     print(text, end="", flush=True)
     place.save("cost.txt", text)
     place.save("cost.json", json.dumps(dict(data, results=place.results)))

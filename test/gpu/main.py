@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=12, help="rounds of the cost table, while time is left (12)")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--parts", default="costs,both,killed,shapes")
+    parser.add_argument("--parts", default="both,killed,shapes")
     opt = parser.parse_args()
     place = Place(opt.simulate, opt.budget, opt.ranks, opt.one_gpu)
     if place.layout is None:

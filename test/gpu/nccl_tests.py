@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""nccl-tests on two GPUs: `bench` beside all_reduce_perf at eight sizes, eagerly and in graphs; and each of its
-programs under the shim, with its own check of the data. usage: nccl_tests.py [--parts beside,collectives] [--budget S]
+"""nccl-tests on two GPUs. Parts: collectives, each of its programs under the shim with its own check of the data;
+and, only when asked for, beside: `bench` beside all_reduce_perf at eight sizes, eagerly and in graphs.
+usage: nccl_tests.py [--parts beside,collectives] [--budget S]
 
 GPU_KIT (default .gpu) holds nccl-tests/*_perf, built with MPI=1: a process a GPU, as bench starts them. Nothing of it
 is part of this project.
@@ -118,7 +119,7 @@ def collectives(place, until_s):
 
 def main():
     parser = argparse.ArgumentParser(description="nccl-tests beside bench and under the shim")
-    parser.add_argument("--parts", default="collectives,beside")
+    parser.add_argument("--parts", default="collectives")
     parser.add_argument("--budget", type=int, default=300)
     opt = parser.parse_args()
     place = Place(False, opt.budget)

@@ -23,6 +23,17 @@ def default_nccl_home():
     return next((d for d in found if os.path.exists(d + "/lib/libnccl.so.2")), None)
 
 
+def checked(folder, preload, args):
+    """The command under memcheck, which writes what it finds into the folder, a file for each process. Of memory, not
+    of API errors: NCCL itself asks for kernels that a library built for some of them does not have. The tool brings a
+    library of its own into the program by LD_PRELOAD, and is itself not to run under ours."""
+    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if preload:
+        args = ["/bin/sh", "-c", 'LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}" exec "$@"', preload] + list(args)
+    return [tool, "--tool", "memcheck", "--report-api-errors", "no", "--target-processes", "all", "--log-file",
+            os.path.join(folder, "%p.txt")] + list(args)
+
+
 class Place:
     """The machine. `layout` is "N GPUs" (one process each), "one GPU" (all ranks on it, threads of one process) or
     "simulator", or both of the last; every result says which. None: the machine lacks what is needed."""
@@ -46,6 +57,7 @@ class Place:
         self.env["NCCLSHIM_PROFILE_PATH"] = os.path.join(ROOT, "profiles")
         self.nccl_lib = None
         self.reason = ""
+        self.memcheck = os.environ.get("GPU_MEMCHECK")  # a folder: programs run under compute-sanitizer (memcheck.py)
         self.simulated = simulate
         self.one_gpu = one_gpu
         self.layout = self.find_layout()
@@ -100,6 +112,8 @@ class Place:
         """(exit code, output); `timeout` besides our own limit, output through a file, all of it logged."""
         full = dict(self.env)
         full.update(env or {})
+        if self.memcheck and not self.simulated:
+            limit_s, args = 4 * limit_s, checked(self.memcheck, full.pop("LD_PRELOAD", ""), args)
         args = ["timeout", "-k", "5", str(limit_s)] + [str(a) for a in args]
         begin = time.monotonic()
         code, output = process.run(args, limit_s + 15, full, cwd=self.tmp)

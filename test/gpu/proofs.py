@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold on GPUs besides costs and times: captures stay valid and equal, a killed server loses nothing,
-no access is out of bounds."""
+"""What must hold on GPUs besides costs and times: captures stay valid and equal, a process that ends loses nothing,
+one that hangs is left alone."""
 import os
 import re
 import shutil
+import struct
 import tempfile
 import time
 
 from harness.reports import all_reduces, is_closed, summary
 from loads import Stamps, shape
 
+MID_REPLAY_CALLS = 20  # in the graph of the shape process-mid-replay
 
 def run_shape(place, load, name, profile=None, env=None, limit_s=60):
     """One of test/e2e/clients, with the shim when a profile's text is given: (exit code, output, stamps)."""
@@ -46,11 +48,41 @@ def captures(place, load, rounds):
     kept = rounds * 20 * 2
     place.verdict("%d rounds of strict captures among eager calls" % rounds, code == 0 and stamps.count() == kept,
                   "exit code %s: %s; %d times, not %d" % (code, last(output), stamps.count(), kept))
-    for end, code_wanted in (("abort", (-6, 134)), ("_exit", (0,)), ("exec", (0,))):
-        code, output, stamps = run_shape(place, load, "process-ending", "[log]\nsample = 1\n", {"SHAPES_END": end})
-        place.verdict("a process that ends by %s: every finished call is there" % end,
-                      code in code_wanted and stamps.count() == 100 and stamps.torn == 0,
-                      "exit code %s, %d times, not 100, %d torn" % (code, stamps.count(), stamps.torn))
+
+
+ENDS = {"kill": (-9, 137), "abort": (-6, 134), "_exit": (0,), "exec": (0,)}
+
+
+def ends(place, load, times):
+    """A process that ends in mid-replay, in each way: its finished calls are there, and no record shows torn."""
+    if place.ranks != 2:
+        place.skip("ends in mid-replay", "for two ranks, not %d" % place.ranks)
+        return
+    progress = os.path.join(place.tmp, "progress")
+    for end, codes in ENDS.items():
+        faults = []
+        for _ in range(times):
+            if os.path.exists(progress):
+                os.unlink(progress)
+            code, output, stamps = run_shape(place, load, "process-mid-replay", "[log]\ncapacity = 64K\n",
+                                             {"SHAPES_END": end, "SHAPES_PROGRESS": progress})
+            try:
+                with open(progress, "rb") as f:
+                    finished = struct.unpack("<2Q", f.read())
+            except (OSError, struct.error):
+                faults.append("it did not get there: " + last(output))
+                continue
+            # In a ring that wrapped, as many as it holds.
+            for log in stamps.logs:
+                for comm in log.comms:
+                    ring = log.rings[comm["ring"]]
+                    due = finished[comm["rank"]] * MID_REPLAY_CALLS
+                    if max(ring["records"]) + 1 < due or ring["half"] > 1:
+                        faults.append("rank %d: %d of %d, %d torn" % (comm["rank"], len(ring["records"]), due, ring["half"]))
+            if code not in codes or min(finished) == 0 or not stamps.logs:
+                faults.append("exit code %s, %s replays, %d logs" % (code, finished, len(stamps.logs)))
+        place.verdict("%s in mid-replay, %d times: every finished call is there" % (end, times), not faults,
+                      "; ".join(faults[:3]))
 
 
 def killed(place, times):
@@ -106,33 +138,3 @@ def stuck(place, load):
     print("note: 20 us of compute beside each call, us a call: " + ", ".join(
         "%s queue%s %s %s" % (q, "s" * (q != "1"), way, "-" if w is None else "%.1f" % w) for (q, way), w in walls.items()))
     place.verdict("compute beside communication on one hardware queue goes on", None not in walls.values(), "%s" % walls)
-
-
-def memcheck(place, load):
-    """compute-sanitizer's memcheck over a short run (memory, not API errors: NCCL itself asks for kernels that a
-    library built for some of them does not have); ranks that share a GPU can stop each other under it, then one
-    rank alone is checked."""
-    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    if place.simulated or not os.path.exists(tool):
-        place.skip("compute-sanitizer memcheck", "not on the simulator" if place.simulated else "no such tool")
-        return
-    shapes = [shape("graph", "graph", calls=20, repeats=3), shape("eager", "eager", calls=20, repeats=3)]
-    for ranks in (place.ranks, 1):
-        limit_s = min(45, int(place.left()) - 5)
-        if limit_s < 15:
-            place.skip("compute-sanitizer memcheck", "no time left")
-            return
-        folder = tempfile.mkdtemp(prefix="ncclshim-memcheck-", dir="/dev/shm")
-        env = load.shim_env("[log]\ncapacity = 64K\n", folder)
-        # The tool itself is not to run under the shim, and its own handling of CUDA is not to be timed.
-        preload = "LD_PRELOAD=" + env.pop("LD_PRELOAD")
-        args = [tool, "--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", "9", "--target-processes", "all", "/usr/bin/env", preload,
-                load.program, "--ranks", ranks, "--limit", limit_s - 3]
-        code, output = place.run(args + (["--one-gpu"] if place.one_gpu else []) + shapes, limit_s, env)
-        shutil.rmtree(folder, ignore_errors=True)
-        if code in (3, 124, 137, "timeout") and ranks > 1:
-            print("note: memcheck with %d ranks did not end in %d s; one rank" % (ranks, limit_s))
-            continue
-        place.verdict("compute-sanitizer memcheck, %d rank%s: no error" % (ranks, "s" * (ranks > 1)),
-                      code == 0 and "ERROR SUMMARY: 0 errors" in output, "exit code %s: %s" % (code, last(output)))
-        return

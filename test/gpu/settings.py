@@ -197,7 +197,7 @@ def main():
     parser.add_argument("--simulate", action="store_true")
     parser.add_argument("--one-gpu", action="store_true", help="all ranks on one GPU even where there are more")
     parser.add_argument("--budget", type=int, default=180, help="seconds (180)")
-    parser.add_argument("--rounds", type=int, default=5, help="of the comparison by size (5)")
+    parser.add_argument("--rounds", type=int, default=2, help="of the comparison by size (2)")
     parser.add_argument("--parts", default="tune,max_ctas,named,graph_file,sizes")
     opt = parser.parse_args()
     place = Place(opt.simulate, opt.budget, 2, opt.one_gpu)
