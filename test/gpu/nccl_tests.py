@@ -24,7 +24,7 @@ from truth import size  # noqa: E402
 
 SIZES = [8 << 10, 42 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
 BUFFERS = 256 << 20  # bench gives each call of a row a buffer of its own, up to this much
-ROUNDS, CYCLES, SAMPLE_US = 3, 3, 2000
+CYCLES, SAMPLE_US = 3, 2000
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
 
 
@@ -68,9 +68,9 @@ def perf(place, nbytes, graph, us):
     return statistics.median(found) if code == 0 and found else None
 
 
-def beside(place, until_s):
+def beside(place, rounds, until_s):
     seen = {}
-    for number in range(ROUNDS):
+    for number in range(rounds):
         for graph in (True, False):
             ours = bench(place, graph)
             for nbytes in SIZES:
@@ -80,7 +80,7 @@ def beside(place, until_s):
                 theirs = perf(place, nbytes, graph, ours.get(nbytes, 10.0)) if nbytes in ours else None
                 if theirs:
                     seen.setdefault((graph, nbytes), []).append((ours[nbytes], theirs))
-    lines = ["bench beside all_reduce_perf, float32, in place, us a call; medians of %d rounds" % ROUNDS]
+    lines = ["bench beside all_reduce_perf, float32, in place, us a call; medians of %d rounds" % rounds]
     for graph in (True, False):
         for nbytes in SIZES:
             pairs = seen.get((graph, nbytes))
@@ -120,6 +120,7 @@ def collectives(place, until_s):
 def main():
     parser = argparse.ArgumentParser(description="nccl-tests beside bench and under the shim")
     parser.add_argument("--parts", default="collectives")
+    parser.add_argument("--rounds", type=int, default=3, help="of beside (3)")
     parser.add_argument("--budget", type=int, default=300)
     opt = parser.parse_args()
     place = Place(False, opt.budget)
@@ -137,7 +138,7 @@ def main():
     if "collectives" in opt.parts.split(","):
         collectives(place, 20)
     if "beside" in opt.parts.split(","):
-        beside(place, 10)
+        beside(place, opt.rounds, 10)
     place.save("nccl-tests.json", json.dumps(place.results, indent=1))
     return place.close()
 

@@ -65,7 +65,7 @@ def ends(place, load, times):
             if os.path.exists(progress):
                 os.unlink(progress)
             code, output, stamps = run_shape(place, load, "process-mid-replay", "[log]\ncapacity = 64K\n",
-                                             {"SHAPES_END": end, "SHAPES_PROGRESS": progress})
+                                             {"SHAPES_END": end, "SHAPES_PROGRESS": progress, "SHAPES_WARM": "1"})
             try:
                 with open(progress, "rb") as f:
                     finished = struct.unpack("<2Q", f.read())
@@ -77,7 +77,7 @@ def ends(place, load, times):
                 for comm in log.comms:
                     ring = log.rings[comm["ring"]]
                     due = finished[comm["rank"]] * MID_REPLAY_CALLS
-                    if max(ring["records"]) + 1 < due or ring["half"] > 1:
+                    if max(ring["records"], default=-1) + 1 < due or ring["half"] > 1:
                         faults.append("rank %d: %d of %d, %d torn" % (comm["rank"], len(ring["records"]), due, ring["half"]))
             if code not in codes or min(finished) == 0 or not stamps.logs:
                 faults.append("exit code %s, %s replays, %d logs" % (code, finished, len(stamps.logs)))
