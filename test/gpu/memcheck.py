@@ -79,8 +79,10 @@ def script(place, folder, words):
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     processes, errors, first = found(folder)
     lines = done.stdout.splitlines()
-    place.verdict("memcheck over %s: no error" % " ".join(words), processes > 0 and errors == 0,
-                  "%d processes, %d errors: %s" % (processes, errors, first.replace("\n", " ")))
+    ended = done.returncode not in (124, 137)
+    place.verdict("memcheck over %s: no error" % " ".join(words), processes > 0 and errors == 0 and ended,
+                  "%d processes, %d errors%s: %s" % (processes, errors, "" if ended else ", and it did not end in time",
+                                                      first.replace("\n", " ")))
     print("note: %d processes, %.0f s, exit code %d; of its own verdicts %d ok, %d not, %d skipped" % (
         processes, time.monotonic() - begin, done.returncode, sum(w.startswith("ok ") for w in lines),
         sum(w.startswith("not ok ") for w in lines), sum(w.startswith("skip ") for w in lines)), flush=True)

@@ -50,7 +50,8 @@ def captures(place, load, rounds):
                   "exit code %s: %s; %d times, not %d" % (code, last(output), stamps.count(), kept))
 
 
-ENDS = {"kill": (-9, 137), "abort": (-6, 134), "_exit": (0,), "exec": (0,)}
+# The last number is compute-sanitizer's way to pass a signal on.
+ENDS = {"kill": (-9, 137, 9), "abort": (-6, 134, 6), "_exit": (0,), "exec": (0,)}
 
 
 def ends(place, load, times):
