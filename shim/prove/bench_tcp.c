@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/replace.h"
+
 #define HELLO_MAGIC 0x6e63626d65657431ull
 #define HELLO_MS 5000 /* a client that says nothing for so long is nobody */
 #define RETRY_MS 50
@@ -119,13 +121,14 @@ static int file_name(const struct bench_settings *set, char *buf, size_t size)
     return snprintf(buf, size, "%s.%u", set->launcher.file, set->phase) < (int)size ? 0 : -1;
 }
 
-/* Tell where we listen: written under another name first, so that nobody reads half of it. */
+/* Tell where we listen. */
 static int publish(const struct bench_settings *set, int fd, struct error *e)
 {
     struct sockaddr_storage address;
     socklen_t length = sizeof(address);
-    char path[660], part[680], text[300], name[256];
-    int out, port, n;
+    char path[660], text[300], name[256];
+    struct replacement file;
+    int port, n;
 
     if (file_name(set, path, sizeof(path)) < 0 ||
         getsockname(fd, (struct sockaddr *)&address, &length) < 0)
@@ -137,18 +140,10 @@ static int publish(const struct bench_settings *set, int fd, struct error *e)
     else if (gethostname(name, sizeof(name)) < 0)
         return error_set(e, NULL, 0, "this host has no name: %s", strerror(errno));
     n = snprintf(text, sizeof(text), "%s %d\n", name, port);
-    snprintf(part, sizeof(part), "%s.%d", path, (int)getpid());
-    unlink(part);
-    out = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (out < 0 || write(out, text, (size_t)n) != n || rename(part, path) < 0) {
-        error_set(e, path, 0, "can't write where rank 0 is: %s", strerror(errno));
-        if (out >= 0)
-            close(out);
-        unlink(part);
-        return -1;
-    }
-    close(out);
-    return 0;
+    if (replace_begin_path(&file, path, 0600) == 0 &&
+        replace_end(&file, write_all(file.fd, text, (size_t)n) == 0) == 0)
+        return 0;
+    return error_set(e, path, 0, "can't write where rank 0 is: %s", strerror(errno));
 }
 
 /* One who came. 0: seen to; -1 with *e filled: a rank with other work, which can't end well. */

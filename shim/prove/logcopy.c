@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/stats/replace.h"
+#include "shim/base/replace.h"
+
 
 #define PAGE 4096u
 #define CHUNK (64u * PAGE)

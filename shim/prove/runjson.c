@@ -10,22 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/stats/replace.h"
+#include "shim/base/replace.h"
+#include "shim/show/json.h"
 
-/* Arguments are bytes; JSON wants UTF-8. What is none becomes '?'. */
+
+/* As it is, since it is read back; what is no UTF-8 can't be. */
 static json_t *text(const char *s)
 {
     json_t *j = json_string(s);
-    char *copy;
 
-    if (j || !(copy = strdup(s)))
-        return j;
-    for (char *p = copy; *p; p++)
-        if ((unsigned char)*p >= 0x80)
-            *p = '?';
-    j = json_string(copy);
-    free(copy);
-    return j;
+    return j ? j : json_text(s);
 }
 
 static json_t *texts(char *const *list, size_t count)
@@ -116,7 +110,7 @@ int runfolder_describe(const struct runfolder *r, const struct run_facts *f, str
 
     if (rc == 0)
         rc = replace_end(&file, json_dumpfd(j, file.fd, JSON_INDENT(2)) == 0 &&
-                                    write(file.fd, "\n", 1) == 1);
+                                    write_all(file.fd, "\n", 1) == 0);
     json_decref(j);
     if (rc == 0)
         return 0;

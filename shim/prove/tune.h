@@ -131,8 +131,12 @@ int tune_prove(struct tune *t, struct error *e);
 /* One recorded run of each, for report and compare. */
 int tune_record(struct tune *t, struct error *e);
 
+#define TUNE_MARK "; found by `ncclshim tune`" /* first line of what is written */
 /* tune_write.c: winner.ini with its evidence. 0, or -1 with *e filled. */
 int tune_write(struct tune *t, struct error *e);
+/* What was written can be read by who will use it. */
+int tune_profile_loads(const char *path, struct error *e);
+/* tune_install.c: a copy where --write names it. 0, or -1 with *e filled. */
 int tune_install(struct tune *t, struct error *e);
 /* Sizes that a rule measured at `bytes` is written for. */
 void tune_range(const struct tune_work *w, size_t class, uint64_t *least, uint64_t *most);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/replace.h"
 #include "shim/prove/tune.h"
 
 #define STATE_VERSION 1
@@ -55,8 +56,9 @@ static json_t *options_json(const struct tune_options *o)
 
 int tune_state_save(const struct tune *t, struct error *e)
 {
-    char path[TUNE_PATH], fresh[TUNE_PATH + 8];
     json_t *trials = json_array(), *j;
+    struct replacement file;
+    char path[TUNE_PATH];
     int rc;
 
     for (size_t i = 0; i < t->all.count; i++)
@@ -64,12 +66,14 @@ int tune_state_save(const struct tune *t, struct error *e)
     j = json_pack("{s:i, s:s, s:b, s:I, s:i, s:o, s:o}", "version", STATE_VERSION, "workload",
                   t->source, "simulated", t->simulated, "spent_ns", (json_int_t)tune_spent(t),
                   "trial", (int)t->trial, "options", options_json(&t->o), "trials", trials);
+    if (!j)
+        return error_set(e, "tune.json", 0, "out of memory");
     tune_path(t, "tune.json", path, sizeof(path));
-    snprintf(fresh, sizeof(fresh), "%s.new", path);
-    rc = j ? json_dump_file(j, fresh, JSON_COMPACT | JSON_REAL_PRECISION(15)) : -1;
+    rc = replace_begin_path(&file, path, 0644);
+    if (rc == 0)
+        rc = replace_end(&file,
+                         json_dumpfd(j, file.fd, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0);
     json_decref(j);
-    if (rc == 0 && rename(fresh, path) < 0)
-        rc = -1;
     return rc == 0 ? 0 : error_set(e, path, 0, "can't be written: %s", strerror(errno));
 }
 

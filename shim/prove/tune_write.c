@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "shim/base/names.h"
 #include "shim/base/size.h"
@@ -15,7 +13,6 @@
 #include "shim/prove/tune.h"
 
 #define FROM_ZERO (64u << 10) /* the smallest size measured speaks for smaller ones up to here */
-#define MARK "; found by `ncclshim tune`"
 
 /* ---- sizes ------------------------------------------------------------------------------------
  */
@@ -175,7 +172,7 @@ static void write_head(const struct tune *t, FILE *out)
     struct tm tm;
 
     strftime(date, sizeof(date), "%Y-%m-%d", localtime_r(&now, &tm));
-    fprintf(out, MARK " on %s for %d x %s (%s), NCCL %s\n; evidence: %s\n", date, t->ranks, t->gpu,
+    fprintf(out, TUNE_MARK " on %s for %d x %s (%s), NCCL %s\n; evidence: %s\n", date, t->ranks, t->gpu,
             t->placement, t->nccl, t->folder.path);
     if (t->simulated)
         fputs("; SIMULATED: no GPU took part, all times are invented; nothing here holds for a "
@@ -252,7 +249,7 @@ static void write_rules(const struct tune *t, FILE *out)
     }
 }
 
-static int load_again(const char *path, struct error *e)
+int tune_profile_loads(const char *path, struct error *e)
 {
     struct profile *p;
 
@@ -277,97 +274,5 @@ int tune_write(struct tune *t, struct error *e)
     write_rules(t, out);
     if (fclose(out) != 0)
         return error_set(e, t->profile, 0, "can't be written: %s", strerror(errno));
-    return load_again(t->profile, e);
-}
-
-/* ---- where it is found by name ----------------------------------------------------------------
- */
-
-static int make_parents(const char *path)
-{
-    char copy[TUNE_PATH];
-
-    snprintf(copy, sizeof(copy), "%s", path);
-    for (char *p = copy + 1; (p = strchr(p, '/')); *p++ = '/') {
-        *p = '\0';
-        if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-            return -1;
-    }
-    return 0;
-}
-
-static int place_of(const struct tune *t, char *path, size_t size, struct error *e)
-{
-    const char *name = t->o.write, *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    size_t n = strlen(name);
-
-    if (strchr(name, '/') || (n > 4 && !strcmp(name + n - 4, ".ini"))) {
-        snprintf(path, size, "%s", name);
-        return 0;
-    }
-    if (!n || !strcmp(name, "none") ||
-        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != n)
-        return error_set(
-            e, NULL, 0,
-            "--write: '%s' is no name for a profile; letters, digits, '.', '_' and '-', or a path",
-            name);
-    if (xdg && xdg[0] == '/')
-        snprintf(path, size, "%s/ncclshim/profiles/%s.ini", xdg, name);
-    else if (home && *home)
-        snprintf(path, size, "%s/.config/ncclshim/profiles/%s.ini", home, name);
-    else
-        return error_set(e, NULL, 0, "--write: HOME is not set; write a path instead of a name");
-    return 0;
-}
-
-/* A profile that somebody wrote by hand is not overwritten. */
-static bool is_ours(const char *path)
-{
-    char line[sizeof(MARK)] = "";
-    FILE *in = fopen(path, "re");
-
-    if (in && fgets(line, sizeof(line), in) == NULL)
-        line[0] = '\0';
-    if (in)
-        fclose(in);
-    return !in || !strcmp(line, MARK);
-}
-
-static int copy_file(const char *from, const char *to)
-{
-    FILE *in = fopen(from, "re"), *out = in ? fopen(to, "we") : NULL;
-    int c, rc = in && out ? 0 : -1;
-
-    while (rc == 0 && (c = getc(in)) != EOF)
-        if (putc(c, out) == EOF)
-            rc = -1;
-    if (in)
-        fclose(in);
-    if (out && fclose(out) != 0)
-        rc = -1;
-    return rc;
-}
-
-/* With t->profile "" it only looks whether it could: nobody wants to hear that after ten minutes.
- */
-int tune_install(struct tune *t, struct error *e)
-{
-    char path[TUNE_PATH], fresh[TUNE_PATH + 8];
-
-    if (!t->o.write)
-        return 0;
-    if (place_of(t, path, sizeof(path), e) < 0)
-        return -1;
-    if (!is_ours(path))
-        return error_set(
-            e, path, 0,
-            "is there, and no work of tune: name another profile with --write, or move it");
-    if (!t->profile[0])
-        return 0;
-    snprintf(fresh, sizeof(fresh), "%s.new", path);
-    if (make_parents(path) < 0 || copy_file(t->profile, fresh) < 0 || rename(fresh, path) < 0)
-        return error_set(e, path, 0, "can't be written: %s; the profile is in %s", strerror(errno),
-                         t->profile);
-    snprintf(t->written, sizeof(t->written), "%s", path);
-    return load_again(path, e);
+    return tune_profile_loads(t->profile, e);
 }

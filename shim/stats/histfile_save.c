@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/replace.h"
 #include "shim/stats/histfile.h"
 #include "shim/stats/histfile_layout.h"
-#include "shim/stats/replace.h"
 
 struct buffer {
     uint8_t *p;
@@ -134,20 +134,6 @@ static void put_head(struct buffer *b, const struct accum *a, const struct histf
         struct histfile_cursor cursor = {h->rings[i].number, 0, c->next, c->lost, c->torn};
         put(b, &cursor, sizeof(cursor));
     }
-}
-
-static int write_all(int fd, const uint8_t *p, size_t n)
-{
-    while (n) {
-        ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -1;
-        p += done;
-        n -= (size_t)done;
-    }
-    return 0;
 }
 
 static int replace_file(int dirfd, const char *name, const struct buffer *b, struct error *e)

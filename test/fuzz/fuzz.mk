@@ -2,8 +2,8 @@
 # Fuzzers, built by clang with libFuzzer and sanitizers: build/fuzz/fuzz_NAME for each test/fuzz/fuzz_NAME.c.
 # FUZZ_SRC_fuzz_NAME: what of shim/ it is made of. `make test` runs each for a few seconds; for longer:
 #   make build/fuzz/fuzz_log && build/fuzz/fuzz_log -max_total_time=1800 FOLDER
-FUZZ_SRC_fuzz_log        := $(wildcard shim/log/read/*.c) shim/base/error.c \
-  $(addprefix shim/stats/,hist.c map.c accum.c histfile_load.c histfile_save.c replace.c)
+FUZZ_SRC_fuzz_log        := $(wildcard shim/log/read/*.c) shim/base/error.c shim/base/replace.c \
+  $(addprefix shim/stats/,hist.c map.c accum.c histfile_load.c histfile_save.c)
 FUZZ_SRC_fuzz_profile    := $(wildcard shim/profile/*.c shim/base/*.c)
 FUZZ_SRC_fuzz_server_log := $(wildcard shim/prove/doctor_server*.c) shim/prove/doctor_list.c shim/show/json.c \
   shim/show/term.c shim/stats/hist.c $(wildcard shim/base/*.c)
