@@ -4,12 +4,12 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const op_text[] = {
+const char *const op_names[OP_COUNT + 1] = {
 #define X(sym, num, text, nccl) [num] = text,
     NCCLSHIM_OPS(X)
 #undef X
 };
-static const char *const dtype_text[] = {
+const char *const dtype_names[DTYPE_COUNT + 1] = {
 #define X(sym, num, text, bytes) [num] = text,
     NCCLSHIM_DTYPES(X)
 #undef X
@@ -35,12 +35,12 @@ static const char *const proto_text[] = {
 #undef X
 };
 
-static const char *const origin_word[] = {
+static const char *const origin_text[] = {
 #define X(num, word, label) [num] = word,
     NCCLSHIM_ORIGINS(X)
 #undef X
 };
-static const char *const origin_words[] = {
+static const char *const origin_label_text[] = {
 #define X(num, word, label) [num] = label,
     NCCLSHIM_ORIGINS(X)
 #undef X
@@ -79,12 +79,12 @@ static int number_of(const char *const *set, size_t n, const char *text)
 
 const char *op_name(unsigned op)
 {
-    return text_of(op_text, LEN(op_text), op);
+    return text_of(op_names, OP_COUNT, op);
 }
 
 const char *dtype_name(unsigned dtype)
 {
-    return text_of(dtype_text, LEN(dtype_text), dtype);
+    return text_of(dtype_names, DTYPE_COUNT, dtype);
 }
 
 const char *redop_name(unsigned redop)
@@ -104,12 +104,12 @@ const char *proto_name(unsigned proto)
 
 const char *origin_name(unsigned origin)
 {
-    return text_of(origin_word, LEN(origin_word), origin);
+    return text_of(origin_text, LEN(origin_text), origin);
 }
 
 const char *origin_label(unsigned origin)
 {
-    return text_of(origin_words, LEN(origin_words), origin);
+    return text_of(origin_label_text, LEN(origin_label_text), origin);
 }
 
 size_t dtype_bytes(unsigned dtype)
@@ -119,12 +119,12 @@ size_t dtype_bytes(unsigned dtype)
 
 int op_parse(const char *text)
 {
-    return number_of(op_text, LEN(op_text), text);
+    return number_of(op_names, OP_COUNT, text);
 }
 
 int dtype_parse(const char *text)
 {
-    return number_of(dtype_text, LEN(dtype_text), text);
+    return number_of(dtype_names, DTYPE_COUNT, text);
 }
 
 int redop_parse(const char *text)

@@ -116,6 +116,10 @@ const char *proto_name(unsigned proto);
 const char *origin_name(unsigned origin);
 const char *origin_label(unsigned origin);
 
+/* All names of a set in the order of their numbers, NULL behind the last. */
+extern const char *const op_names[OP_COUNT + 1];
+extern const char *const dtype_names[DTYPE_COUNT + 1];
+
 /* Bytes of one element; 0 for a type that is not in the table. */
 size_t dtype_bytes(unsigned dtype);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/verbs.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <getopt.h>
+#include <stdio.h>
 
 #include "shim/cli/ab_show.h"
-#include "shim/cli/filter_args.h"
+#include "shim/cli/options.h"
 #include "shim/show/json.h"
 
 static const char help[] =
@@ -43,159 +42,53 @@ static const char help[] =
     "  ncclshim ab -p none -p turin8 -n 3 --ready 'ready to roll' --load ./bench.sh \\\n"
     "      --metric '([0-9.]+) tok/s' -- ./serve.sh\n";
 
-enum {
-    OPT_METRIC = 1,
-    OPT_LOWER,
-    OPT_READY,
-    OPT_LOAD,
-    OPT_TIMEOUT,
-    OPT_GRACE,
-    OPT_KEEP,
-    OPT_FAIL,
-    OPT_MARGIN,
-    OPT_JSON
-};
-
-static const struct option options[] = {
-    {"profile", required_argument, NULL, 'p'},
-    {"rounds", required_argument, NULL, 'n'},
-    {"metric", required_argument, NULL, OPT_METRIC},
-    {"lower", no_argument, NULL, OPT_LOWER},
-    {"ready", required_argument, NULL, OPT_READY},
-    {"load", required_argument, NULL, OPT_LOAD},
-    {"timeout", required_argument, NULL, OPT_TIMEOUT},
-    {"grace", required_argument, NULL, OPT_GRACE},
-    {"output", required_argument, NULL, 'o'},
-    {"keep", required_argument, NULL, OPT_KEEP},
-    {"fail-if-slower", required_argument, NULL, OPT_FAIL},
-    {"margin", required_argument, NULL, OPT_MARGIN},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 struct request {
     struct ab_options o;
     double fail_share; /* < 0 = not asked */
-    bool json, help;
+    bool json;
 };
 
-static int number(const char *option, const char *text, long least, long most, long *out,
-                  struct error *e)
+static int take_profile(void *place, const char *value, struct error *e)
 {
-    char *end;
+    struct ab_options *o = place;
 
-    errno = 0;
-    *out = strtol(text, &end, 10);
-    if (errno || end == text || *end || *out < least || *out > most)
-        return error_set(e, NULL, 0, "%s: '%s' is no number from %ld to %ld", option, text, least,
-                         most);
+    if (o->sides == AB_SIDES)
+        return error_set(e, NULL, 0, "more than %d profiles", AB_SIDES);
+    o->profiles[o->sides++] = value;
     return 0;
 }
 
-static int percent(const char *option, const char *text, double *share, struct error *e)
+static const struct option_row rows[] = {
+    {"profile", 'p', OPTION_CALL, .at = offsetof(struct request, o), .take = take_profile},
+    {"rounds", 'n', OPTION_NUMBER, .at = offsetof(struct request, o.rounds), .least = 1,
+     .most = AB_ROUNDS},
+    {"metric", .kind = OPTION_TEXT, .at = offsetof(struct request, o.metric)},
+    {"lower", .kind = OPTION_FLAG, .at = offsetof(struct request, o.lower)},
+    {"ready", .kind = OPTION_TEXT, .at = offsetof(struct request, o.ready)},
+    {"load", .kind = OPTION_TEXT, .at = offsetof(struct request, o.load)},
+    {"timeout", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.timeout_s), .least = 1,
+     .most = 864000},
+    {"grace", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.grace_s), .least = 0,
+     .most = 3600},
+    {"output", 'o', OPTION_TEXT, .at = offsetof(struct request, o.out_dir)},
+    {"keep", .kind = OPTION_WORD, .at = offsetof(struct request, o.keep_all), .word = "all"},
+    {"fail-if-slower", .kind = OPTION_PERCENT, .at = offsetof(struct request, fail_share)},
+    {"margin", .kind = OPTION_PERCENT, .at = offsetof(struct request, o.margin)},
+    {"json", .kind = OPTION_FLAG, .at = offsetof(struct request, json)},
+    {.name = NULL},
+};
+
+static int check_request(const struct ab_options *o, struct error *e)
 {
-    char *end;
-    double v = strtod(text, &end);
-
-    while (*end == ' ' || *end == '%')
-        end++;
-    if (end == text || *end || !(v >= 0) || v > 1e6)
-        return error_set(e, NULL, 0, "%s: '%s' is no percentage: write 2 or 0.5", option, text);
-    *share = v / 100;
-    return 0;
-}
-
-static int take_number(struct request *q, int option, const char *value, struct error *e)
-{
-    long n = 0;
-
-    switch (option) {
-    case 'n':
-        if (number("--rounds", value, 1, AB_ROUNDS, &n, e) < 0)
-            return -1;
-        q->o.rounds = (size_t)n;
-        return 0;
-    case OPT_TIMEOUT:
-        if (number("--timeout", value, 1, 864000, &n, e) < 0)
-            return -1;
-        q->o.timeout_s = (uint32_t)n;
-        return 0;
-    case OPT_GRACE:
-        if (number("--grace", value, 0, 3600, &n, e) < 0)
-            return -1;
-        q->o.grace_s = (uint32_t)n;
-        return 0;
-    case OPT_FAIL:
-        return percent("--fail-if-slower", value, &q->fail_share, e);
-    default:
-        return percent("--margin", value, &q->o.margin, e);
-    }
-}
-
-static int take_option(struct request *q, int option, const char *value, struct error *e)
-{
-    switch (option) {
-    case 'p':
-        if (q->o.sides == AB_SIDES)
-            return error_set(e, NULL, 0, "more than %d profiles", AB_SIDES);
-        q->o.profiles[q->o.sides++] = value;
-        return 0;
-    case OPT_METRIC:
-        q->o.metric = value;
-        return 0;
-    case OPT_LOWER:
-        q->o.lower = true;
-        return 0;
-    case OPT_READY:
-        q->o.ready = value;
-        return 0;
-    case OPT_LOAD:
-        q->o.load = value;
-        return 0;
-    case 'o':
-        q->o.out_dir = value;
-        return 0;
-    case OPT_KEEP:
-        q->o.keep_all = true;
-        return strcmp(value, "all") == 0
-                   ? 0
-                   : error_set(e, NULL, 0, "--keep knows 'all', not '%s'", value);
-    case OPT_JSON:
-        q->json = true;
-        return 0;
-    case 'h':
-        q->help = true;
-        return 0;
-    default:
-        return take_number(q, option, value, e);
-    }
-}
-
-static int parse(int argc, char **argv, struct request *q, struct error *e)
-{
-    int option;
-
-    opterr = 0;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "+:p:n:o:h", options, NULL)) != -1) {
-        if (option == '?' || option == ':')
-            return bad_option(argv, option, options, e);
-        if (take_option(q, option, optarg, e) < 0)
-            return -1;
-    }
-    if (q->help)
-        return 0;
-    q->o.command = argv + optind;
-    if (q->o.sides < 2)
+    if (o->sides < 2)
         return error_set(e, NULL, 0, "ab needs two profiles or more: -p none -p turin8");
-    if (optind >= argc)
+    if (!*o->command)
         return error_set(e, NULL, 0, "no command to run is given; it stands last, behind --");
-    if (!q->o.ready != !q->o.load)
+    if (!o->ready != !o->load)
         return error_set(
             e, NULL, 0,
             "--ready and --load belong together: a server that is ready is given a load");
-    if (q->o.lower && !q->o.metric)
+    if (o->lower && !o->metric)
         return error_set(e, NULL, 0, "--lower is about --metric, which is not given");
     return 0;
 }
@@ -209,11 +102,10 @@ static void print_progress(void *user, const char *line)
 static int tell(const struct ab_result *r, const struct request *q)
 {
     struct term t = term_of(stdout);
+    struct error e;
 
-    if (q->json && json_print(ab_json(r), stdout) < 0) {
-        fputs("ncclshim: can't print: out of memory, or the output is closed\n", stderr);
-        return 2;
-    }
+    if (q->json && json_print(ab_json(r), stdout, &e) < 0)
+        return fail(2, &e);
     if (!q->json)
         ab_text(r, &t);
     for (size_t s = 1; s < r->o.sides; s++)
@@ -227,12 +119,13 @@ int verb_ab(int argc, char **argv)
     struct request q = {.o = AB_OPTIONS, .fail_share = -1};
     struct ab_result r;
     struct error e = {0};
-    int rc;
+    int rc = options_read(argc, argv, &(struct options){help, rows, true}, &q, NULL);
 
-    if (parse(argc, argv, &q, &e) < 0)
+    if (rc >= 0)
+        return rc;
+    q.o.command = argv + optind;
+    if (check_request(&q.o, &e) < 0)
         return fail(2, &e);
-    if (q.help)
-        return usage(help, 1);
     q.o.progress = print_progress;
     rc = ab_run(&r, &q.o, &e);
     rc = rc == 0 ? tell(&r, &q) : fail(r.stopped ? 128 + r.stopped : 2, &e);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/verbs.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
+#include <getopt.h>
 #include <string.h>
 
-#include "shim/cli/filter_args.h"
-#include "shim/prove/bench.h"
+#include "shim/base/names.h"
+#include "shim/cli/bench_show.h"
+#include "shim/cli/options.h"
 #include "shim/show/json.h"
 
 static const char help[] =
@@ -43,226 +42,80 @@ static const char help[] =
     "  ncclshim bench --from ncclshim-runs/2026-12-01-101500-sglang -p turin8\n"
     "  mpirun -n 2 ncclshim bench --sizes 42K,4M\n";
 
-enum {
-    OPT_FROM = 1,
-    OPT_SIZES,
-    OPT_WORKLOAD,
-    OPT_WRITE,
-    OPT_OP,
-    OPT_TYPE,
-    OPT_GRAPH,
-    OPT_EAGER,
-    OPT_BOTH,
-    OPT_RANKS,
-    OPT_ONE_PROCESS,
-    OPT_ONE_GPU,
-    OPT_CALLS,
-    OPT_REPEATS,
-    OPT_WARMUP,
-    OPT_CHECK,
-    OPT_NO_CHECK,
-    OPT_STAMPS,
-    OPT_NO_STAMPS,
-    OPT_TIMEOUT,
-    OPT_JSON,
-};
-
-static const struct option options[] = {
-    {"from", required_argument, NULL, OPT_FROM},
-    {"sizes", required_argument, NULL, OPT_SIZES},
-    {"workload", required_argument, NULL, OPT_WORKLOAD},
-    {"write-workload", required_argument, NULL, OPT_WRITE},
-    {"profile", required_argument, NULL, 'p'},
-    {"op", required_argument, NULL, OPT_OP},
-    {"type", required_argument, NULL, OPT_TYPE},
-    {"graph", no_argument, NULL, OPT_GRAPH},
-    {"eager", no_argument, NULL, OPT_EAGER},
-    {"both", no_argument, NULL, OPT_BOTH},
-    {"ranks", required_argument, NULL, OPT_RANKS},
-    {"one-process", no_argument, NULL, OPT_ONE_PROCESS},
-    {"one-gpu", no_argument, NULL, OPT_ONE_GPU},
-    {"calls", required_argument, NULL, OPT_CALLS},
-    {"repeats", required_argument, NULL, OPT_REPEATS},
-    {"warmup", required_argument, NULL, OPT_WARMUP},
-    {"check", no_argument, NULL, OPT_CHECK},
-    {"no-check", no_argument, NULL, OPT_NO_CHECK},
-    {"stamps", no_argument, NULL, OPT_STAMPS},
-    {"no-stamps", no_argument, NULL, OPT_NO_STAMPS},
-    {"timeout", required_argument, NULL, OPT_TIMEOUT},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 struct request {
     struct bench_options o;
-    bool json, help;
+    bool json;
     bool sized; /* --op or --type was given */
 };
 
-static int number(const char *option, const char *text, long least, long most, long *out,
-                  struct error *e)
+static int take_op(void *place, const char *value, struct error *e)
 {
-    char *end;
+    int op = op_parse(value);
 
-    errno = 0;
-    *out = strtol(text, &end, 10);
-    if (errno || end == text || *end || *out < least || *out > most)
-        return error_set(e, NULL, 0, "%s: '%s' is no number from %ld to %ld", option, text, least,
-                         most);
-    return 0;
-}
-
-static int take_number(struct bench_options *o, int option, const char *value, struct error *e)
-{
-    static const struct {
-        int option;
-        const char *name;
-        long least, most;
-    } numbers[] = {{OPT_RANKS, "--ranks", 1, WORKLOAD_RANKS}, {OPT_CALLS, "--calls", 1, 4096},
-                   {OPT_REPEATS, "--repeats", 1, 10000},      {OPT_WARMUP, "--warmup", 1, 10000},
-                   {OPT_TIMEOUT, "--timeout", 1, 86400}};
-    long n = 0;
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        if (numbers[i].option == option &&
-            number(numbers[i].name, value, numbers[i].least, numbers[i].most, &n, e) < 0)
-            return -1;
-    if (option == OPT_RANKS)
-        o->ranks = (int)n;
-    else if (option == OPT_CALLS)
-        o->calls = (uint32_t)n;
-    else if (option == OPT_REPEATS)
-        o->repeats = (uint32_t)n;
-    else if (option == OPT_WARMUP)
-        o->warmup = (uint32_t)n;
-    else
-        o->timeout_s = (uint32_t)n;
-    return 0;
-}
-
-static int take_name(struct request *q, int option, const char *value, struct error *e)
-{
-    static const char *const ops[] = {
-#define X(sym, num, text, nccl) text,
-        NCCLSHIM_OPS(X)
-#undef X
-            NULL};
-    static const char *const types[] = {
-#define X(sym, num, text, bytes) text,
-        NCCLSHIM_DTYPES(X)
-#undef X
-            NULL};
-    int found = option == OPT_OP ? op_parse(value) : dtype_parse(value);
-    const char *near = nearest_name(value, option == OPT_OP ? ops : types);
-
-    q->sized = true;
-    if (option == OPT_OP && found >= 0 && !workload_op_playable((unsigned)found))
+    if (op < 0)
+        return unknown_name("--op", value, op_names, e);
+    if (!workload_op_playable((unsigned)op))
         return error_set(e, NULL, 0,
                          "--op: %s can't be played (all_reduce, all_gather, reduce_scatter, "
                          "broadcast, reduce, all_to_all, gather, scatter can)",
                          value);
-    if (found < 0)
-        return error_set(e, NULL, 0, "%s: '%s' is unknown%s%s%s",
-                         option == OPT_OP ? "--op" : "--type", value,
-                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    if (option == OPT_OP)
-        q->o.op = (uint8_t)found;
-    else
-        q->o.dtype = (uint8_t)found;
+    *(uint8_t *)place = (uint8_t)op;
     return 0;
 }
 
-static int take_how(struct bench_options *o, enum bench_how how, struct error *e)
+static int take_type(void *place, const char *value, struct error *e)
 {
-    if (o->how != BENCH_AS_IS && o->how != how)
-        return error_set(e, NULL, 0, "--graph, --eager and --both exclude each other");
-    o->how = how;
+    int dtype = dtype_parse(value);
+
+    if (dtype < 0)
+        return unknown_name("--type", value, dtype_names, e);
+    *(uint8_t *)place = (uint8_t)dtype;
     return 0;
 }
 
-static int take_flag(struct request *q, int option, struct error *e)
-{
-    switch (option) {
-    case OPT_GRAPH:
-        return take_how(&q->o, BENCH_GRAPH, e);
-    case OPT_EAGER:
-        return take_how(&q->o, BENCH_EAGER, e);
-    case OPT_BOTH:
-        return take_how(&q->o, BENCH_BOTH, e);
-    case OPT_ONE_PROCESS:
-        q->o.one_process = true;
-        return 0;
-    case OPT_ONE_GPU:
-        q->o.one_gpu = q->o.one_process = true;
-        return 0;
-    case OPT_CHECK:
-    case OPT_NO_CHECK:
-        q->o.check = option == OPT_CHECK;
-        return 0;
-    case OPT_STAMPS:
-    case OPT_NO_STAMPS:
-        q->o.stamps = option == OPT_STAMPS ? BENCH_STAMPS_ON : BENCH_STAMPS_OFF;
-        return 0;
-    case OPT_JSON:
-        q->json = true;
-        return 0;
-    default:
-        q->help = true;
-        return 0;
-    }
-}
+/* The first two belong to --sizes. */
+static const struct option_row rows[] = {
+    {"op", .kind = OPTION_CALL, .at = offsetof(struct request, o.op), .take = take_op},
+    {"type", .kind = OPTION_CALL, .at = offsetof(struct request, o.dtype), .take = take_type},
+    {"from", .kind = OPTION_TEXT, .at = offsetof(struct request, o.from)},
+    {"sizes", .kind = OPTION_TEXT, .at = offsetof(struct request, o.sizes)},
+    {"workload", .kind = OPTION_TEXT, .at = offsetof(struct request, o.file)},
+    {"write-workload", .kind = OPTION_TEXT, .at = offsetof(struct request, o.write_workload)},
+    {"profile", 'p', OPTION_TEXT, .at = offsetof(struct request, o.profile)},
+    {"graph", .kind = OPTION_ONE_OF, .at = offsetof(struct request, o.how), .least = BENCH_GRAPH},
+    {"eager", .kind = OPTION_ONE_OF, .at = offsetof(struct request, o.how), .least = BENCH_EAGER},
+    {"both", .kind = OPTION_ONE_OF, .at = offsetof(struct request, o.how), .least = BENCH_BOTH},
+    {"ranks", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.ranks), .least = 1,
+     .most = WORKLOAD_RANKS},
+    {"one-process", .kind = OPTION_FLAG, .at = offsetof(struct request, o.one_process)},
+    {"one-gpu", .kind = OPTION_FLAG, .at = offsetof(struct request, o.one_gpu)},
+    {"calls", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.calls), .least = 1,
+     .most = 4096},
+    {"repeats", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.repeats), .least = 1,
+     .most = 10000},
+    {"warmup", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.warmup), .least = 1,
+     .most = 10000},
+    {"check", .kind = OPTION_FLAG, .at = offsetof(struct request, o.check)},
+    {"no-check", .kind = OPTION_CLEAR, .at = offsetof(struct request, o.check)},
+    {"stamps", .kind = OPTION_SET, .at = offsetof(struct request, o.stamps),
+     .least = BENCH_STAMPS_ON},
+    {"no-stamps", .kind = OPTION_SET, .at = offsetof(struct request, o.stamps),
+     .least = BENCH_STAMPS_OFF},
+    {"timeout", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.timeout_s), .least = 1,
+     .most = 86400},
+    {"json", .kind = OPTION_FLAG, .at = offsetof(struct request, json)},
+    {.name = NULL},
+};
+#define ROWS_OF_SIZES UINT64_C(3)
 
-static int take_option(struct request *q, int option, const char *value, struct error *e)
+static int check_request(const struct bench_options *o, uint64_t given, const char *argument,
+                         struct error *e)
 {
-    switch (option) {
-    case OPT_FROM:
-        q->o.from = value;
-        return 0;
-    case OPT_SIZES:
-        q->o.sizes = value;
-        return 0;
-    case OPT_WORKLOAD:
-        q->o.file = value;
-        return 0;
-    case OPT_WRITE:
-        q->o.write_workload = value;
-        return 0;
-    case 'p':
-        q->o.profile = value;
-        return 0;
-    case OPT_OP:
-    case OPT_TYPE:
-        return take_name(q, option, value, e);
-    case OPT_RANKS:
-    case OPT_CALLS:
-    case OPT_REPEATS:
-    case OPT_WARMUP:
-    case OPT_TIMEOUT:
-        return take_number(&q->o, option, value, e);
-    default:
-        return take_flag(q, option, e);
-    }
-}
-
-static int parse(int argc, char **argv, struct request *q, struct error *e)
-{
-    int option, sources;
-
-    opterr = 0;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
-        if (option == '?' || option == ':')
-            return bad_option(argv, option, options, e);
-        if (take_option(q, option, optarg, e) < 0)
-            return -1;
-    }
-    if (optind < argc)
-        return error_set(e, NULL, 0, "'%s' is no option; a run is given with --from", argv[optind]);
-    sources = (q->o.from != NULL) + (q->o.sizes != NULL) + (q->o.file != NULL);
-    if (sources > 1)
+    if (argument)
+        return error_set(e, NULL, 0, "'%s' is no option; a run is given with --from", argument);
+    if ((o->from != NULL) + (o->sizes != NULL) + (o->file != NULL) > 1)
         return error_set(e, NULL, 0, "--from, --sizes and --workload exclude each other");
-    if (q->sized && (q->o.from || q->o.file))
+    if (given & ROWS_OF_SIZES && (o->from || o->file))
         return error_set(e, NULL, 0, "--op and --type belong to --sizes: the workload has its own");
     return 0;
 }
@@ -270,10 +123,10 @@ static int parse(int argc, char **argv, struct request *q, struct error *e)
 /* What came of it, and the exit code. */
 static int tell(const struct bench_result *b, bool json)
 {
-    if (b->speaks && json && json_print(bench_json(b), stdout) < 0) {
-        fputs("ncclshim: can't print: out of memory, or the output is closed\n", stderr);
-        return 2;
-    }
+    struct error e;
+
+    if (b->speaks && json && json_print(bench_json(b), stdout, &e) < 0)
+        return fail(2, &e);
     if (b->speaks && !json)
         bench_text(b, stdout);
     fflush(stdout);
@@ -288,15 +141,18 @@ int verb_bench(int argc, char **argv)
     struct request q = {.o = BENCH_OPTIONS};
     struct bench_result b;
     struct error e = {0};
+    uint64_t given;
     int rc;
 
     /* The ranks that we start: hidden, and never mixed with other options. */
     if (argc == 3 && !strcmp(argv[1], "--rank-of"))
         return ranks_be_one(argv[2]);
-    if (parse(argc, argv, &q, &e) < 0)
+    rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, &given);
+    if (rc >= 0)
+        return rc;
+    if (check_request(&q.o, given, argv[optind], &e) < 0)
         return fail(2, &e);
-    if (q.help)
-        return usage(help, 1);
+    q.o.one_process |= q.o.one_gpu;
     rc = bench_run(&b, &q.o, &e);
     rc = rc < 0 ? fail(2, &e) : rc == 1 ? 0 : tell(&b, q.json);
     bench_free(&b);

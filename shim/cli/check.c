@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "shim/cli/judged.h"
+#include "shim/cli/options.h"
+#include "shim/cli/vars_table.h"
 #include "shim/cli/verbs.h"
 #include "shim/profile/version.h"
-#include "shim/cli/vars_table.h"
+#include "shim/show/json.h"
 
 static const char help[] =
     "usage: ncclshim check [OPTION]... PROFILE...\n"
@@ -25,9 +27,9 @@ static const char help[] =
     "  ncclshim check fewer-channels\n"
     "  ncclshim check --nccl /usr/lib/x86_64-linux-gnu/libnccl.so.2 --env ./mine.ini\n";
 
-struct options {
+struct request {
     int version;
-    bool env, strict, json;
+    bool env, strict, json, table;
 };
 
 static void print_finding(const struct finding *f)
@@ -63,7 +65,7 @@ static void print_text(const char *name, const struct judged *j)
     print_count(judged_count(j, SEVERITY_HINT), "hint", "hints", "\n");
 }
 
-static json_t *to_json(const char *name, const struct judged *j, const struct options *o, bool good)
+static json_t *to_json(const char *name, const struct judged *j, const struct request *q, bool good)
 {
     json_t *root = json_object(), *list = json_array();
     char version[VERSION_TEXT_MAX];
@@ -71,9 +73,9 @@ static json_t *to_json(const char *name, const struct judged *j, const struct op
     json_object_set_new(root, "profile", json_string(j->p ? j->p->name : name));
     if (j->p)
         json_object_set_new(root, "path", json_string(j->p->path));
-    if (o->version)
+    if (q->version)
         json_object_set_new(root, "nccl",
-                            json_string(version_text(o->version, version, sizeof(version))));
+                            json_string(version_text(q->version, version, sizeof(version))));
     json_object_set_new(root, "good", json_boolean(good));
     for (size_t i = 0; i < j->findings.count; i++)
         json_array_append_new(list, finding_json(&j->findings.list[i]));
@@ -81,82 +83,65 @@ static json_t *to_json(const char *name, const struct judged *j, const struct op
     return root;
 }
 
-static int check_one(const char *name, const struct options *o, json_t *all)
+static int check_one(const char *name, const struct request *q, json_t *all)
 {
     struct judged j;
     struct error e;
     bool good;
 
-    if (judged_load(name, o->env, o->version, &j, &e)) {
+    if (judged_load(name, q->env, q->version, &j, &e)) {
         judged_free(&j);
         return fail(2, &e);
     }
-    good = !judged_bad(&j) && !(o->strict && judged_count(&j, SEVERITY_WARN));
-    if (o->json)
-        json_array_append_new(all, to_json(name, &j, o, good));
+    good = !judged_bad(&j) && !(q->strict && judged_count(&j, SEVERITY_WARN));
+    if (q->json)
+        json_array_append_new(all, to_json(name, &j, q, good));
     else
         print_text(name, &j);
     judged_free(&j);
     return good ? 0 : 1;
 }
 
-static int check_all(int argc, char **argv, const struct options *o)
+static int check_all(int argc, char **argv, const struct request *q)
 {
     json_t *all = json_array();
+    struct error e;
     int worst = 0;
 
     for (int i = 0; i < argc; i++) {
-        int rc = check_one(argv[i], o, all);
+        int rc = check_one(argv[i], q, all);
         worst = rc > worst ? rc : worst;
     }
-    if (o->json) {
-        json_dumpf(argc == 1 && json_array_size(all) ? json_array_get(all, 0) : all, stdout,
-                   JSON_INDENT(2));
-        putchar('\n');
-    }
+    if (q->json &&
+        json_print(json_incref(argc == 1 && json_array_size(all) ? json_array_get(all, 0) : all),
+                   stdout, &e) < 0)
+        worst = fail(2, &e);
     json_decref(all);
     return worst;
 }
 
+static const struct option_row rows[] = {
+    {"nccl", .kind = OPTION_CALL, .at = offsetof(struct request, version), .take = take_nccl},
+    {"env", .kind = OPTION_FLAG, .at = offsetof(struct request, env)},
+    {"strict", .kind = OPTION_FLAG, .at = offsetof(struct request, strict)},
+    {"json", .kind = OPTION_FLAG, .at = offsetof(struct request, json)},
+    /* for docs/profiles.md; not in the help */
+    {"table", .kind = OPTION_FLAG, .at = offsetof(struct request, table)},
+    {.name = NULL},
+};
+
 int verb_check(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"nccl", required_argument, NULL, 'n'},
-        {"env", no_argument, NULL, 'e'},
-        {"strict", no_argument, NULL, 's'},
-        {"json", no_argument, NULL, 'j'},
-        {"table", no_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    struct options o = {0};
-    struct error e;
+    struct request q = {0};
+    int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
-    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;)
-        switch (c) {
-        case 'n':
-            o.version = target_version(optarg, &e);
-            if (!o.version)
-                return fail(2, &e);
-            break;
-        case 'e':
-            o.env = true;
-            break;
-        case 's':
-            o.strict = true;
-            break;
-        case 'j':
-            o.json = true;
-            break;
-        case 't': /* for docs/profiles.md; not in the help */
-            vars_table_write(stdout);
-            return 0;
-        case 'h':
-            return usage(help, 1);
-        default:
-            return usage(help, 0);
-        }
+    if (rc >= 0)
+        return rc;
+    if (q.table) {
+        vars_table_write(stdout);
+        return 0;
+    }
     if (optind == argc)
         return usage(help, 0);
-    return check_all(argc - optind, argv + optind, &o);
+    return check_all(argc - optind, argv + optind, &q);
 }

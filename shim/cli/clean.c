@@ -3,12 +3,12 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "shim/base/paths.h"
+#include "shim/cli/options.h"
 #include "shim/prove/sweep.h"
 
-static const char text[] =
+static const char help[] =
     "usage: ncclshim clean [OPTION]...\n"
     "\n"
     "Remove the logs in the folder of live logs whose processes are gone, and say which. A log stays\n"
@@ -30,34 +30,11 @@ static void tell(enum sweep_verdict v, const char *path, const char *why, uint64
                (double)bytes / 1048576.0);
 }
 
-static int parse(int argc, char **argv, struct sweep_options *o)
-{
-    static const struct option options[] = {{"dry-run", no_argument, NULL, 'n'},
-                                            {"log-dir", required_argument, NULL, 'l'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    int c;
-
-    while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1)
-        switch (c) {
-        case 'n':
-            o->dry_run = dry = true;
-            break;
-        case 'l':
-            o->log_dir = optarg;
-            break;
-        case 'h':
-            usage(text, 1);
-            return -1;
-        default:
-            return usage(text, 0);
-        }
-    if (optind == argc)
-        return 0;
-    fprintf(stderr, "ncclshim: clean takes no argument '%s'; a folder is given with --log-dir\n",
-            argv[optind]);
-    return usage(text, 0);
-}
+static const struct option_row rows[] = {
+    {"dry-run", .kind = OPTION_FLAG, .at = offsetof(struct sweep_options, dry_run)},
+    {"log-dir", .kind = OPTION_TEXT, .at = offsetof(struct sweep_options, log_dir)},
+    {.name = NULL},
+};
 
 int verb_clean(int argc, char **argv)
 {
@@ -65,10 +42,16 @@ int verb_clean(int argc, char **argv)
     struct sweep_result r;
     struct error e;
     char dir[4096];
-    int rc = parse(argc, argv, &o);
+    int rc = options_read(argc, argv, &(struct options){help, rows, false}, &o, NULL);
 
-    if (rc)
-        return rc < 0 ? 0 : rc;
+    if (rc >= 0)
+        return rc;
+    if (optind < argc) {
+        error_set(&e, "", 0, "clean takes no argument '%s'; a folder is given with --log-dir",
+                  argv[optind]);
+        return fail(2, &e);
+    }
+    dry = o.dry_run;
     if (!o.log_dir && log_dir_default(dir, sizeof(dir)) < 0) {
         error_set(&e, NULL, 0, "the name of the folder for logs is too long");
         return fail(2, &e);

@@ -4,12 +4,11 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "shim/cli/options.h"
 #include "shim/prove/gather.h"
 
-static const char text[] =
+static const char help[] =
     "usage: ncclshim collect [OPTION]...\n"
     "\n"
     "Collect the logs of all servers under the shim into a run folder, as they come and go, until\n"
@@ -54,91 +53,33 @@ static void print_end(const struct gather_result *r)
     fprintf(stderr, "ncclshim: %s; see `ncclshim report %s`\n", line, r->run_path);
 }
 
-static int number(const char *word, const char *option, long most, long *out)
-{
-    char *end;
-
-    *out = strtol(word, &end, 10);
-    if (end != word && !*end && *out > 0 && *out <= most)
-        return 0;
-    fprintf(stderr, "ncclshim: %s wants a number from 1 to %ld, not '%s'\n", option, most, word);
-    return 2;
-}
-
-static int parse_one(int c, struct gather_options *o)
-{
-    long n = 0;
-    int rc = 0;
-
-    switch (c) {
-    case 'o':
-        o->run_dir = optarg;
-        break;
-    case 'l':
-        o->log_dir = optarg;
-        break;
-    case 'k':
-        o->keep_all = true;
-        if (strcmp(optarg, "all") != 0) {
-            fprintf(stderr, "ncclshim: --keep knows 'all', not '%s'\n", optarg);
-            rc = 2;
-        }
-        break;
-    case 'p':
-        rc = number(optarg, "--pid", INT_MAX, &n);
-        o->pid = (int)n;
-        break;
-    case 'i':
-        rc = number(optarg, "--interval", 60000, &n);
-        o->interval_ms = (unsigned)n;
-        break;
-    case '1':
-        o->once = true;
-        break;
-    case 'L':
-        o->leave_logs = true;
-        break;
-    case 'h':
-        usage(text, 1);
-        return -1;
-    default:
-        return usage(text, 0);
-    }
-    return rc;
-}
-
-static int parse(int argc, char **argv, struct gather_options *o)
-{
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"log-dir", required_argument, NULL, 'l'},
-                                            {"keep", required_argument, NULL, 'k'},
-                                            {"pid", required_argument, NULL, 'p'},
-                                            {"interval", required_argument, NULL, 'i'},
-                                            {"once", no_argument, NULL, '1'},
-                                            {"leave-logs", no_argument, NULL, 'L'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    int c, rc;
-
-    while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
-        if ((rc = parse_one(c, o)))
-            return rc;
-    if (optind == argc)
-        return 0;
-    fprintf(stderr, "ncclshim: '%s' is no option; to start a command, use `ncclshim run`\n",
-            argv[optind]);
-    return usage(text, 0);
-}
+static const struct option_row rows[] = {
+    {"log-dir", .kind = OPTION_TEXT, .at = offsetof(struct gather_options, log_dir)},
+    {"output", 'o', OPTION_TEXT, .at = offsetof(struct gather_options, run_dir)},
+    {"keep", .kind = OPTION_WORD, .at = offsetof(struct gather_options, keep_all), .word = "all"},
+    {"pid", .kind = OPTION_NUMBER, .at = offsetof(struct gather_options, pid), .least = 1,
+     .most = INT_MAX},
+    {"once", .kind = OPTION_FLAG, .at = offsetof(struct gather_options, once)},
+    {"interval", .kind = OPTION_NUMBER, .at = offsetof(struct gather_options, interval_ms),
+     .least = 1, .most = 60000},
+    {"leave-logs", .kind = OPTION_FLAG, .at = offsetof(struct gather_options, leave_logs)},
+    {.name = NULL},
+};
 
 int verb_collect(int argc, char **argv)
 {
     struct gather_options o = {.started = print_start, .warn = print_error};
     struct gather_result r;
     struct error e;
-    int rc = parse(argc, argv, &o);
+    int rc = options_read(argc, argv, &(struct options){help, rows, false}, &o, NULL);
 
-    if (rc)
-        return rc < 0 ? 0 : rc;
+    if (rc >= 0)
+        return rc;
+    if (optind < argc) {
+        error_set(&e, "", 0, "'%s' is no option; to start a command, use `ncclshim run`",
+                  argv[optind]);
+        return fail(2, &e);
+    }
     if (gather(&o, &r, &e) < 0)
         return fail(2, &e);
     print_end(&r);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "shim/cli/filter_args.h"
+#include "shim/cli/outfile.h"
 #include "shim/cli/verbs.h"
 #include "shim/show/compare_show.h"
 #include "shim/show/json.h"
@@ -32,87 +33,32 @@ static const char help[] =
     "  ncclshim compare base candidate --op all_reduce --captured --fail-if-slower 2\n"
     "  ncclshim compare a1,a2,a3 b1,b2,b3 --json\n";
 
-enum { OPT_FAIL = 1, OPT_MARGIN, OPT_ALL, OPT_JSON, OPT_HTML, OPT_HELP };
-
-static const struct option options[] = {
-    {"fail-if-slower", required_argument, NULL, OPT_FAIL},
-    {"margin", required_argument, NULL, OPT_MARGIN},
-    {"all", no_argument, NULL, OPT_ALL},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"html", required_argument, NULL, OPT_HTML},
-    {"help", no_argument, NULL, OPT_HELP},
-    FILTER_LONG_OPTIONS,
-    {NULL, 0, NULL, 0},
-};
-
 #define SIDES_MAX 26
 
 struct request {
     struct run_filter filter;
     double fail_share, margin; /* fail_share < 0 = not asked */
     const char *html;
-    bool json, all, help;
+    bool json, all;
     int sides;
 };
 
-static int percent(const char *name, const char *text, double *share, struct error *e)
+static const struct option_row rows[] = {
+    {"fail-if-slower", .kind = OPTION_PERCENT, .at = offsetof(struct request, fail_share)},
+    {"margin", .kind = OPTION_PERCENT, .at = offsetof(struct request, margin)},
+    {"all", .kind = OPTION_FLAG, .at = offsetof(struct request, all)},
+    {"json", .kind = OPTION_FLAG, .at = offsetof(struct request, json)},
+    {"html", .kind = OPTION_TEXT, .at = offsetof(struct request, html)},
+    FILTER_ROWS(struct request),
+    {.name = NULL},
+};
+
+static int check_sides(int sides, struct error *e)
 {
-    char *end;
-    double v = strtod(text, &end);
-
-    while (*end == ' ' || *end == '%')
-        end++;
-    if (end == text || *end || !(v >= 0) || v > 1e6)
-        return error_set(e, "", 0, "%s: '%s' is no percentage: write 2 or 0.5", name, text);
-    *share = v / 100;
-    return 0;
-}
-
-static int take_option(struct request *q, int option, const char *value, struct error *e)
-{
-    switch (option) {
-    case OPT_FAIL:
-        return percent("--fail-if-slower", value, &q->fail_share, e);
-    case OPT_MARGIN:
-        return percent("--margin", value, &q->margin, e);
-    case OPT_ALL:
-        q->all = true;
-        return 0;
-    case OPT_JSON:
-        q->json = true;
-        return 0;
-    case OPT_HTML:
-        q->html = value;
-        return 0;
-    case OPT_HELP:
-        q->help = true;
-        return 0;
-    default:
-        return filter_arg(&q->filter, option, value, e) < 0 ? -1 : 0;
-    }
-}
-
-static int parse(int argc, char **argv, struct request *q, struct error *e)
-{
-    int option;
-
-    opterr = 0;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        if (option == 'h')
-            option = OPT_HELP;
-        if (option == '?' || option == ':')
-            return bad_option(argv, option, options, e);
-        if (take_option(q, option, optarg, e) < 0)
-            return -1;
-    }
-    q->sides = argc - optind;
-    if (q->help)
-        return 0;
-    if (q->sides < 2)
+    if (sides < 2)
         return error_set(e, "", 0, "compare needs two runs or more: `ncclshim compare A B`");
-    if (q->sides > SIDES_MAX)
-        return error_set(e, "", 0, "compare takes at most %d sides, not %d", SIDES_MAX, q->sides);
+    if (sides > SIDES_MAX)
+        return error_set(e, "", 0, "compare takes at most %d sides, not %d", SIDES_MAX, sides);
     return 0;
 }
 
@@ -169,18 +115,17 @@ static void close_sides(struct compare_side *sides, int count)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static int write_html(const struct compare *c, const struct setting_changes *s, const char *path,
-                      struct error *e)
-{
-    FILE *out = fopen(path, "we");
-    int rc;
+struct page {
+    const struct compare *compare;
+    const struct setting_changes *changes;
+};
 
-    if (!out)
-        return error_set(e, path, 0, "can't be written: %s", strerror(errno));
-    rc = compare_html(c, s, out);
-    if (fclose(out) != 0)
-        rc = -1;
-    return rc < 0 ? error_set(e, path, 0, "can't be written: %s", strerror(errno)) : 0;
+static int write_page(const void *what, FILE *out, struct error *e)
+{
+    const struct page *p = what;
+
+    (void)e;
+    return compare_html(p->compare, p->changes, out);
 }
 
 static int print(const struct compare *c, const struct setting_changes *s, const struct request *q,
@@ -189,14 +134,13 @@ static int print(const struct compare *c, const struct setting_changes *s, const
     struct term t = term_of(stdout);
     int rc = 0;
 
-    if (q->html && write_html(c, s, q->html, e) < 0)
+    if (q->html && outfile_write(q->html, write_page, &(struct page){c, s}, e) < 0)
         return -1;
-    if (q->json && json_print(compare_json(c, s), stdout) < 0)
-        rc = error_set(e, "", 0,
-                       "can't print the comparison: out of memory, or the output is closed");
-    else if (!q->json && !q->html)
+    if (q->json)
+        rc = json_print(compare_json(c, s), stdout, e);
+    else if (!q->html)
         compare_text(c, s, &t, q->all);
-    else if (!q->json)
+    else
         printf("wrote %s\n", q->html);
     return rc;
 }
@@ -233,12 +177,12 @@ int verb_compare(int argc, char **argv)
     struct request q = {.filter = RUN_FILTER_ALL, .fail_share = -1, .margin = COMPARE_MARGIN};
     struct compare_side sides[SIDES_MAX] = {0};
     struct error e = {0};
-    int rc = 0;
+    int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
-    if (parse(argc, argv, &q, &e) < 0)
-        return fail(2, &e);
-    if (q.help)
-        return usage(help, 1);
+    if (rc >= 0)
+        return rc;
+    q.sides = argc - optind;
+    rc = check_sides(q.sides, &e);
     for (int i = 0; i < q.sides && rc == 0; i++)
         rc = open_side(&sides[i], argv[optind + i], &q.filter, &e);
     if (rc == 0)

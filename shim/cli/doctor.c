@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/verbs.h"
 
-#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "shim/cli/filter_args.h"
+#include "shim/cli/options.h"
 #include "shim/prove/doctor_look.h"
 #include "shim/show/json.h"
 #include "shim/show/term.h"
@@ -34,57 +34,18 @@ static const char help[] =
     "  ncclshim doctor --pid $(pgrep -of sglang.launch_server) --server-log server.log\n"
     "  sudo ncclshim doctor --json | jq '.findings[] | select(.level != \"ok\")'\n";
 
-enum { OPT_PID = 1, OPT_LOG, OPT_JSON, OPT_HELP };
-
-static const struct option options[] = {
-    {"pid", required_argument, NULL, OPT_PID},
-    {"server-log", required_argument, NULL, OPT_LOG},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, OPT_HELP},
-    {NULL, 0, NULL, 0},
-};
-
 struct request {
     struct doctor_options look;
-    bool json, help;
+    bool json;
 };
 
-static int take_pid(struct request *q, const char *value, struct error *e)
-{
-    char *end;
-    long n;
-
-    errno = 0;
-    n = strtol(value, &end, 10);
-    if (errno || end == value || *end || n < 1 || n > INT32_MAX)
-        return error_set(e, "", 0, "--pid: '%s' is no process number", value);
-    q->look.pid = (int)n;
-    return 0;
-}
-
-static int parse(int argc, char **argv, struct request *q, struct error *e)
-{
-    int option;
-
-    opterr = 0;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        if (option == '?' || option == ':')
-            return bad_option(argv, option, options, e);
-        if (option == OPT_PID && take_pid(q, optarg, e) < 0)
-            return -1;
-        if (option == OPT_LOG)
-            q->look.server_log = optarg;
-        q->json |= option == OPT_JSON;
-        q->help |= option == OPT_HELP || option == 'h';
-    }
-    if (optind < argc)
-        return error_set(e, "", 0,
-                         "doctor takes no argument '%s'; a process is named with --pid, a file "
-                         "with --server-log",
-                         argv[optind]);
-    return 0;
-}
+static const struct option_row rows[] = {
+    {"pid", .kind = OPTION_NUMBER, .at = offsetof(struct request, look.pid), .least = 1,
+     .most = INT_MAX},
+    {"server-log", .kind = OPTION_TEXT, .at = offsetof(struct request, look.server_log)},
+    {"json", .kind = OPTION_FLAG, .at = offsetof(struct request, json)},
+    {.name = NULL},
+};
 
 static void print_text(const struct doctor_list *l)
 {
@@ -127,12 +88,17 @@ int verb_doctor(int argc, char **argv)
     const char *root = getenv("NCCLSHIM_DOCTOR_ROOT"); /* tests: a made-up machine */
     struct doctor_list l = {0};
     struct error e = {0};
-    int rc;
+    int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
-    if (parse(argc, argv, &q, &e) < 0)
+    if (rc >= 0)
+        return rc;
+    if (optind < argc) {
+        error_set(&e, "", 0,
+                  "doctor takes no argument '%s'; a process is named with --pid, a file with "
+                  "--server-log",
+                  argv[optind]);
         return fail(2, &e);
-    if (q.help)
-        return usage(help, 1);
+    }
     if (root)
         q.look.root = root;
     rc = doctor_look(&q.look, &l, &e);
@@ -140,9 +106,8 @@ int verb_doctor(int argc, char **argv)
         rc = error_set(&e, "", 0, "memory is out");
     if (rc == 0 && !q.json)
         print_text(&l);
-    else if (rc == 0 && json_print(to_json(&l), stdout) < 0)
-        rc = error_set(&e, "", 0,
-                       "can't print what was found: out of memory, or the output is closed");
+    else if (rc == 0)
+        rc = json_print(to_json(&l), stdout, &e);
     rc = rc < 0 ? fail(2, &e) : doctor_count(&l, DOCTOR_BAD) != 0;
     doctor_list_free(&l);
     return rc;

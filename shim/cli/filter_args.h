@@ -3,21 +3,17 @@
 #ifndef NCCLSHIM_CLI_FILTER_ARGS_H
 #define NCCLSHIM_CLI_FILTER_ARGS_H
 
-#include <getopt.h>
-
-#include "shim/base/error.h"
+#include "shim/cli/options.h"
 #include "shim/stats/run.h"
 
-enum filter_option { FILTER_OP = 1000, FILTER_BYTES, FILTER_COMM, FILTER_RANK, FILTER_CAPTURED, FILTER_EAGER };
-
-#define FILTER_LONG_OPTIONS                                                                        \
-    {"op", required_argument, NULL, FILTER_OP}, {"bytes", required_argument, NULL, FILTER_BYTES},  \
-        {"comm", required_argument, NULL, FILTER_COMM},                                            \
-        {"rank", required_argument, NULL, FILTER_RANK},                                            \
-        {"captured", no_argument, NULL, FILTER_CAPTURED},                                          \
-    {                                                                                              \
-        "eager", no_argument, NULL, FILTER_EAGER                                                   \
-    }
+/* Rows of the verb's table; its request has a `struct run_filter filter`. */
+#define FILTER_ROWS(request)                                                                       \
+    {"op", .kind = OPTION_CALL, .at = offsetof(request, filter), .take = filter_op},               \
+    {"bytes", .kind = OPTION_CALL, .at = offsetof(request, filter), .take = filter_bytes},         \
+    {"comm", .kind = OPTION_TEXT, .at = offsetof(request, filter.comm)},                           \
+    {"rank", .kind = OPTION_NUMBER, .at = offsetof(request, filter.rank), .most = INT32_MAX},      \
+    {"captured", .kind = OPTION_ONE_OF, .at = offsetof(request, filter.captured), .least = 1},     \
+    {"eager", .kind = OPTION_ONE_OF, .at = offsetof(request, filter.captured), .least = 0}
 
 #define FILTER_HELP                                                                                \
     "  --op NAME          only this operation: all_reduce, AllGather, ...\n"                       \
@@ -27,13 +23,8 @@ enum filter_option { FILTER_OP = 1000, FILTER_BYTES, FILTER_COMM, FILTER_RANK, F
     "  --captured         only calls captured in CUDA graphs\n"                                    \
     "  --eager            only calls made outside of graphs\n"
 
-/* Take one of these options. 1 = taken, 0 = another option, -1 = *e filled. */
-int filter_arg(struct run_filter *f, int option, const char *value, struct error *e);
-
-/* What getopt_long said no to ('?' or ':'), as a sentence. Returns -1. */
-int bad_option(char **argv, int result, const struct option *options, struct error *e);
-
-/* "90s", "10m", "2h", "1d" -> nanoseconds. 0, or -1. */
-int parse_duration(const char *text, uint64_t *ns);
+/* OPTION_CALL on a struct run_filter. */
+int filter_op(void *filter, const char *value, struct error *e);
+int filter_bytes(void *filter, const char *value, struct error *e);
 
 #endif

@@ -10,6 +10,7 @@
 #include "shim/profile/load.h"
 #include "shim/profile/source.h"
 #include "shim/profile/version.h"
+#include "shim/show/json.h"
 
 extern char **environ;
 
@@ -136,11 +137,12 @@ static int version_of_file(const char *path, struct error *e)
     return code;
 }
 
-int target_version(const char *text, struct error *e)
+int take_nccl(void *version, const char *value, struct error *e)
 {
-    int last;
+    int last, *to = version;
 
-    return version_parse(text, &last) ? last : version_of_file(text, e);
+    *to = version_parse(value, &last) ? last : version_of_file(value, e);
+    return *to ? 0 : -1;
 }
 
 json_t *place_json(const struct place *place, json_t *into)
@@ -152,14 +154,6 @@ json_t *place_json(const struct place *place, json_t *into)
     return into;
 }
 
-/* NCCL's own files and the shell need not be UTF-8. */
-static json_t *text_json(const char *text)
-{
-    json_t *s = json_string(text);
-
-    return s ? s : json_string("(no UTF-8)");
-}
-
 json_t *finding_json(const struct finding *f)
 {
     json_t *o = json_object();
@@ -169,13 +163,13 @@ json_t *finding_json(const struct finding *f)
     if (f->severity == SEVERITY_DANGER)
         json_object_set_new(o, "allowed", json_boolean(f->allowed));
     if (*f->subject)
-        json_object_set_new(o, "subject", text_json(f->subject));
+        json_object_set_new(o, "subject", json_text(f->subject));
     if (*f->section)
-        json_object_set_new(o, "section", text_json(f->section));
+        json_object_set_new(o, "section", json_text(f->section));
     place_json(&place, o);
     json_object_set_new(o, "origin", json_string(origin_name(f->origin)));
-    json_object_set_new(o, "reason", text_json(f->reason));
+    json_object_set_new(o, "reason", json_text(f->reason));
     if (*f->advice)
-        json_object_set_new(o, "advice", text_json(f->advice));
+        json_object_set_new(o, "advice", json_text(f->advice));
     return o;
 }

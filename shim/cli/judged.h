@@ -27,10 +27,10 @@ size_t judged_bad(const struct judged *j);
 size_t judged_count(const struct judged *j, enum severity severity);
 
 /*
- * Version code of `text`: a version (2.28.9; 2.28 is its last release), or the path of a library,
- * whose own strings tell. 0 with *e filled when it is neither.
+ * OPTION_CALL of --nccl, on an int that becomes a version code: of a version (2.28.9; 2.28 is its
+ * last release), or of the library at that path, whose own strings tell.
  */
-int target_version(const char *text, struct error *e);
+int take_nccl(void *version, const char *value, struct error *e);
 
 json_t *finding_json(const struct finding *f);
 json_t *place_json(const struct place *place, json_t *into);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/verbs.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +44,17 @@ static int unknown_verb(const char *word)
     return 2;
 }
 
+/* What was printed must have arrived: a full disk is no success. */
+static int told(int code)
+{
+    struct error e;
+
+    if (code > 1 || (fflush(stdout) == 0 && !ferror(stdout)))
+        return code;
+    error_set(&e, NULL, 0, "can't print: %s", strerror(errno));
+    return fail(2, &e);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -59,6 +71,6 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < VERB_COUNT; i++)
         if (!strcmp(argv[1], verbs[i].word))
-            return verbs[i].fn(argc - 1, argv + 1);
+            return told(verbs[i].fn(argc - 1, argv + 1));
     return unknown_verb(argv[1]);
 }

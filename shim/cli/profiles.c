@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/cli/options.h"
 #include "shim/cli/verbs.h"
 #include "shim/profile/profile.h"
+#include "shim/show/json.h"
 
 static const char help[] =
     "usage: ncclshim profiles [--json]\n"
@@ -70,28 +72,31 @@ static int list_all(json_t *json)
     return rc;
 }
 
+struct request {
+    bool json;
+};
+
+static const struct option_row rows[] = {
+    {"json", .kind = OPTION_FLAG, .at = offsetof(struct request, json)},
+    {.name = NULL},
+};
+
 int verb_profiles(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    json_t *json = NULL;
-    int rc;
+    struct request q = {0};
+    struct error e;
+    json_t *json;
+    int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
-    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
-        if (c == 'h' || c == '?')
-            return usage(help, c == 'h');
-        if (!json)
-            json = json_array();
-    }
+    if (rc >= 0)
+        return rc;
     if (optind != argc)
         return usage(help, 0);
+    json = q.json ? json_array() : NULL;
     if (!json)
         printf("%-18s %s\n", "none", "Log only: no setting is touched (built in)");
     rc = list_all(json);
-    if (json) {
-        json_dumpf(json, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(json);
-    }
+    if (json && json_print(json, stdout, &e) < 0)
+        return fail(2, &e);
     return rc;
 }

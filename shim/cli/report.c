@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "shim/cli/filter_args.h"
+#include "shim/cli/outfile.h"
 #include "shim/cli/verbs.h"
 #include "shim/show/html.h"
 #include "shim/show/json.h"
@@ -30,82 +28,33 @@ static const char help[] =
     "  ncclshim report ncclshim-runs/2026-12-01-101500-sglang --html report.html\n"
     "  ncclshim report --json | jq '.communicators[].rows[] | {bytes, p50_ns: .time.p50_ns}'\n";
 
-enum { OPT_SORT = 1, OPT_ALL, OPT_SINCE, OPT_JSON, OPT_HTML, OPT_HELP };
-
-static const struct option options[] = {
-    {"sort", required_argument, NULL, OPT_SORT},
-    {"all", no_argument, NULL, OPT_ALL},
-    {"since", required_argument, NULL, OPT_SINCE},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"html", required_argument, NULL, OPT_HTML},
-    {"help", no_argument, NULL, OPT_HELP},
-    FILTER_LONG_OPTIONS,
-    {NULL, 0, NULL, 0},
-};
-
 struct request {
     struct run_filter filter;
     struct report_options options;
     const char *run, *html;
     uint64_t since_ns;
-    bool json, help;
+    bool json;
 };
 
-static int take_option(struct request *q, int option, const char *value, struct error *e)
+static int take_sort(void *place, const char *value, struct error *e)
 {
-    int sort;
+    int sort = sort_parse(value);
 
-    switch (option) {
-    case OPT_SORT:
-        sort = sort_parse(value);
-        if (sort < 0)
-            return error_set(
-                e, "", 0, "--sort: no column '%s': total, bytes, calls, p50, p99, max, bus", value);
-        q->options.sort = (enum report_sort)sort;
-        return 0;
-    case OPT_ALL:
-        q->options.all = true;
-        return 0;
-    case OPT_SINCE:
-        if (parse_duration(value, &q->since_ns) < 0 || !q->since_ns)
-            return error_set(e, "", 0, "--since: '%s' is no time: write 90s, 10m, 2h or 1d", value);
-        return 0;
-    case OPT_JSON:
-        q->json = true;
-        return 0;
-    case OPT_HTML:
-        q->html = value;
-        return 0;
-    case OPT_HELP:
-        q->help = true;
-        return 0;
-    default:
-        return filter_arg(&q->filter, option, value, e) < 0 ? -1 : 0;
-    }
-}
-
-static int parse(int argc, char **argv, struct request *q, struct error *e)
-{
-    int option;
-
-    opterr = 0;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        if (option == 'h')
-            option = OPT_HELP;
-        if (option == '?' || option == ':')
-            return bad_option(argv, option, options, e);
-        if (take_option(q, option, optarg, e) < 0)
-            return -1;
-    }
-    if (optind < argc)
-        q->run = argv[optind++];
-    if (optind < argc)
-        return error_set(e, "", 0,
-                         "one run at a time: '%s' is too much (`ncclshim compare` takes several)",
-                         argv[optind]);
+    if (sort < 0)
+        return unknown_name("--sort", value, sort_names, e);
+    *(enum report_sort *)place = (enum report_sort)sort;
     return 0;
 }
+
+static const struct option_row rows[] = {
+    {"sort", .kind = OPTION_CALL, .at = offsetof(struct request, options.sort), .take = take_sort},
+    {"all", .kind = OPTION_FLAG, .at = offsetof(struct request, options.all)},
+    {"since", .kind = OPTION_TIME, .at = offsetof(struct request, since_ns)},
+    {"json", .kind = OPTION_FLAG, .at = offsetof(struct request, json)},
+    {"html", .kind = OPTION_TEXT, .at = offsetof(struct request, html)},
+    FILTER_ROWS(struct request),
+    {.name = NULL},
+};
 
 /* "The last ten minutes" of a run end with its last call, not now. */
 static int narrow(struct request *q, const char *path, bool live, struct run **r, struct error *e)
@@ -120,18 +69,17 @@ static int narrow(struct request *q, const char *path, bool live, struct run **r
     return run_open(path, live, &q->filter, r, e);
 }
 
-static int write_html(const struct findings *f, const struct report_options *o, const char *path,
-                      struct error *e)
-{
-    FILE *out = fopen(path, "we");
-    int rc;
+struct page {
+    const struct findings *findings;
+    const struct report_options *options;
+};
 
-    if (!out)
-        return error_set(e, path, 0, "can't be written: %s", strerror(errno));
-    rc = report_html(f, o, out);
-    if (fclose(out) != 0)
-        rc = -1;
-    return rc < 0 ? error_set(e, path, 0, "can't be written: %s", strerror(errno)) : 0;
+static int write_page(const void *what, FILE *out, struct error *e)
+{
+    const struct page *p = what;
+
+    (void)e;
+    return report_html(p->findings, p->options, out);
 }
 
 static int print_report(struct run *r, const struct request *q, struct error *e)
@@ -143,9 +91,9 @@ static int print_report(struct run *r, const struct request *q, struct error *e)
     if (findings_make(r, &f, e) < 0)
         return -1;
     if (q->html)
-        rc = write_html(&f, &q->options, q->html, e);
-    if (rc == 0 && q->json && json_print(report_json(&f, &q->options), stdout) < 0)
-        rc = error_set(e, "", 0, "can't print the report: out of memory, or the output is closed");
+        rc = outfile_write(q->html, write_page, &(struct page){&f, &q->options}, e);
+    if (rc == 0 && q->json)
+        rc = json_print(report_json(&f, &q->options), stdout, e);
     else if (rc == 0 && !q->json && !q->html)
         report_text(&f, &q->options, &t);
     if (rc == 0 && q->html && !q->json)
@@ -161,12 +109,12 @@ int verb_report(int argc, char **argv)
     struct error e = {0};
     char *path = NULL;
     bool live;
-    int rc;
+    int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
-    if (parse(argc, argv, &q, &e) < 0)
-        return fail(2, &e);
-    if (q.help)
-        return usage(help, 1);
+    if (rc < 0)
+        rc = options_argument(argc, argv, "run", " (`ncclshim compare` takes several)", &q.run);
+    if (rc >= 0)
+        return rc;
     rc = run_find(q.run, &path, &live, &e);
     if (rc == 0)
         rc = run_open(path, live, &q.filter, &r, &e);

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/cli/options.h"
 #include "shim/prove/watch.h"
 
-static const char text[] =
+static const char help[] =
     "usage: ncclshim run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
     "\n"
     "Start COMMAND with the shim in front of NCCL, collect the GPU times of its collectives, and\n"
@@ -76,61 +77,30 @@ static void print_end(const struct watch_result *r)
         fprintf(stderr, "ncclshim: %s; see `ncclshim report %s`\n", line, r->run_path);
 }
 
-static int parse(int argc, char **argv, struct watch_options *o)
-{
-    static const struct option options[] = {
-        {"profile", required_argument, NULL, 'p'}, {"output", required_argument, NULL, 'o'},
-        {"log-dir", required_argument, NULL, 'l'}, {"keep", required_argument, NULL, 'k'},
-        {"strict", no_argument, NULL, 's'},        {"no-collect", no_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
-    int c;
-
-    while ((c = getopt_long(argc, argv, "+p:o:h", options, NULL)) != -1)
-        switch (c) {
-        case 'p':
-            o->profile = optarg;
-            break;
-        case 'o':
-            o->run_dir = optarg;
-            break;
-        case 'l':
-            o->log_dir = optarg;
-            break;
-        case 'k':
-            o->keep_all = true;
-            if (strcmp(optarg, "all") != 0) {
-                fprintf(stderr, "ncclshim: --keep knows 'all', not '%s'\n", optarg);
-                return 2;
-            }
-            break;
-        case 's':
-            o->strict = true;
-            break;
-        case 'n':
-            o->no_collect = true;
-            break;
-        case 'h':
-            usage(text, 1);
-            return -1;
-        default:
-            return usage(text, 0);
-        }
-    o->command = argv + optind;
-    if (optind < argc)
-        return 0;
-    fputs("ncclshim: no command to run is given\n", stderr);
-    return usage(text, 0);
-}
+static const struct option_row rows[] = {
+    {"profile", 'p', OPTION_TEXT, .at = offsetof(struct watch_options, profile)},
+    {"output", 'o', OPTION_TEXT, .at = offsetof(struct watch_options, run_dir)},
+    {"log-dir", .kind = OPTION_TEXT, .at = offsetof(struct watch_options, log_dir)},
+    {"keep", .kind = OPTION_WORD, .at = offsetof(struct watch_options, keep_all), .word = "all"},
+    {"strict", .kind = OPTION_FLAG, .at = offsetof(struct watch_options, strict)},
+    {"no-collect", .kind = OPTION_FLAG, .at = offsetof(struct watch_options, no_collect)},
+    {.name = NULL},
+};
 
 int verb_run(int argc, char **argv)
 {
     struct watch_options o = {.started = print_start, .warn = print_error};
     struct watch_result r;
     struct error e;
-    int rc = parse(argc, argv, &o);
+    int rc = options_read(argc, argv, &(struct options){help, rows, true}, &o, NULL);
 
-    if (rc)
-        return rc < 0 ? 0 : rc;
+    if (rc >= 0)
+        return rc;
+    if (optind >= argc) {
+        error_set(&e, "", 0, "no command to run is given; it stands last, behind --");
+        return fail(2, &e);
+    }
+    o.command = argv + optind;
     if (watch(&o, &r, &e) < 0)
         return fail(2, &e);
     print_end(&r);

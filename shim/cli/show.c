@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "shim/cli/judged.h"
+#include "shim/cli/options.h"
 #include "shim/cli/show_profile.h"
 #include "shim/cli/show_run.h"
 #include "shim/cli/verbs.h"
@@ -68,7 +69,7 @@ static int show(const char *name, int version, bool ini, bool json)
         if (ini)
             profile_write(j.p, stdout);
         else if (json)
-            show_profile_json(&j, stdout);
+            rc = show_profile_json(&j, stdout, &e) < 0 ? fail(2, &e) : 0;
         else
             show_profile_text(&j, stdout);
     }
@@ -76,42 +77,29 @@ static int show(const char *name, int version, bool ini, bool json)
     return rc;
 }
 
+struct request {
+    int version;
+    bool ini, json, run;
+};
+
+static const struct option_row rows[] = {
+    {"nccl", .kind = OPTION_CALL, .at = offsetof(struct request, version), .take = take_nccl},
+    {"ini", .kind = OPTION_FLAG, .at = offsetof(struct request, ini)},
+    {"run", .kind = OPTION_FLAG, .at = offsetof(struct request, run)},
+    {"json", .kind = OPTION_FLAG, .at = offsetof(struct request, json)},
+    {.name = NULL},
+};
+
 int verb_show(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"nccl", required_argument, NULL, 'n'},
-        {"ini", no_argument, NULL, 'i'},
-        {"run", no_argument, NULL, 'r'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    bool ini = false, json = false, run = false;
-    struct error e;
-    int version = 0;
+    struct request q = {0};
+    int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
-    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;)
-        switch (c) {
-        case 'n':
-            version = target_version(optarg, &e);
-            if (!version)
-                return fail(2, &e);
-            break;
-        case 'i':
-            ini = true;
-            break;
-        case 'r':
-            run = true;
-            break;
-        case 'j':
-            json = true;
-            break;
-        default:
-            return usage(help, c == 'h');
-        }
-    if (run && !ini && !version && optind + 1 >= argc)
-        return show_run(argv[optind], json); /* argv[argc] is NULL: the newest run */
-    if (run || optind + 1 != argc || (ini && json))
+    if (rc >= 0)
+        return rc;
+    if (q.run && !q.ini && !q.version && optind + 1 >= argc)
+        return show_run(argv[optind], q.json); /* argv[argc] is NULL: the newest run */
+    if (q.run || optind + 1 != argc || (q.ini && q.json))
         return usage(help, 0);
-    return show(argv[optind], version, ini, json);
+    return show(argv[optind], q.version, q.ini, q.json);
 }

@@ -8,7 +8,8 @@
 #include "shim/cli/judged.h"
 
 void show_profile_text(const struct judged *j, FILE *out);
-void show_profile_json(const struct judged *j, FILE *out);
+/* 0, or -1 with *e filled. */
+int show_profile_json(const struct judged *j, FILE *out, struct error *e);
 
 /* The worst finding on a variable, key or rule in a section; NULL when there is none. */
 const struct finding *note_on(const struct judged *j, const char *subject, const char *section);

@@ -6,17 +6,11 @@
 
 #include "shim/base/names.h"
 #include "shim/cli/show_profile.h"
-
-static json_t *text(const char *s)
-{
-    json_t *o = json_string(s);
-
-    return o ? o : json_string("(no UTF-8)"); /* the shell's own values may be anything */
-}
+#include "shim/show/json.h"
 
 static void set(json_t *o, const char *key, const char *value)
 {
-    json_object_set_new(o, key, text(value));
+    json_object_set_new(o, key, json_text(value));
 }
 
 static void set_notes(const struct judged *j, json_t *o, const char *subject, const char *section)
@@ -145,7 +139,7 @@ static json_t *log_json(const struct log_options *log)
     return o;
 }
 
-void show_profile_json(const struct judged *j, FILE *out)
+int show_profile_json(const struct judged *j, FILE *out, struct error *e)
 {
     const struct profile *p = j->p;
     json_t *root = json_object(), *list = json_array();
@@ -155,7 +149,7 @@ void show_profile_json(const struct judged *j, FILE *out)
     set(root, "path", p->path);
     set(root, "description", p->description);
     for (size_t i = 0; i < p->inherits_count; i++)
-        json_array_append_new(list, text(p->inherits[i]));
+        json_array_append_new(list, json_text(p->inherits[i]));
     json_object_set_new(root, "inherits", list);
     if (p->nccl.text)
         set(root, "nccl", p->nccl.text);
@@ -175,7 +169,5 @@ void show_profile_json(const struct judged *j, FILE *out)
     json_object_set_new(root, "findings", list = json_array());
     for (size_t i = 0; i < j->findings.count; i++)
         json_array_append_new(list, finding_json(&j->findings.list[i]));
-    json_dumpf(root, out, JSON_INDENT(2));
-    fputc('\n', out);
-    json_decref(root);
+    return json_print(root, out, e);
 }

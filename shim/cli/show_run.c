@@ -11,7 +11,7 @@
 #include "shim/show/report.h"
 
 /* Of a run's report the part about settings: in force, asked for by NCCL, given to communicators. */
-static int show_run_json(const struct findings *f)
+static int show_run_json(const struct findings *f, struct error *e)
 {
     static const char *const keys[] = {"run", "nccl", "settings", "settings_differ", "rules",
                                        "communicators", "warnings"};
@@ -22,7 +22,7 @@ static int show_run_json(const struct findings *f)
         if (json_object_get(whole, keys[i]))
             json_object_set(some, keys[i], json_object_get(whole, keys[i]));
     json_decref(whole);
-    return json_print(some, stdout);
+    return json_print(some, stdout, e);
 }
 
 int show_run(const char *name, bool json)
@@ -41,8 +41,8 @@ int show_run(const char *name, bool json)
     if (rc == 0)
         rc = findings_make(r, &f, &e);
     if (rc == 0) {
-        if (json && show_run_json(&f) < 0)
-            rc = error_set(&e, "", 0, "can't print: out of memory, or the output is closed");
+        if (json)
+            rc = show_run_json(&f, &e);
         if (!json) {
             print_settings(&f, &t);
             print_rules(&f, &t);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "shim/base/paths.h"
-#include "shim/cli/filter_args.h"
+#include "shim/cli/options.h"
 #include "shim/cli/verbs.h"
 #include "shim/show/term.h"
 #include "shim/show/top_screen.h"
@@ -29,67 +29,33 @@ static const char help[] =
     "  ncclshim top\n"
     "  ncclshim top --batch --frames 2 --interval 5 | tail -20\n";
 
-enum { OPT_INTERVAL = 1, OPT_FRAMES, OPT_BATCH, OPT_HELP };
-
-static const struct option options[] = {
-    {"interval", required_argument, NULL, OPT_INTERVAL},
-    {"frames", required_argument, NULL, OPT_FRAMES},
-    {"batch", no_argument, NULL, OPT_BATCH},
-    {"help", no_argument, NULL, OPT_HELP},
-    {NULL, 0, NULL, 0},
-};
-
 struct request {
     const char *folder;
     double interval_s;
     unsigned frames;
-    bool batch, help;
+    bool batch;
 };
 
-static int take_option(struct request *q, int option, const char *value, struct error *e)
+static int take_interval(void *place, const char *value, struct error *e)
 {
-    char *end = NULL;
+    double *s = place;
+    char *end;
 
-    switch (option) {
-    case OPT_INTERVAL:
-        q->interval_s = strtod(value, &end);
-        if (end == value || *end || !(q->interval_s >= 0.05) || q->interval_s > 3600)
-            return error_set(e, "", 0, "--interval: '%s' is no number of seconds from 0.05 to 3600",
-                             value);
-        return 0;
-    case OPT_FRAMES:
-        q->frames = (unsigned)strtoul(value, &end, 10);
-        if (end == value || *end || !q->frames || q->frames > 1000000000u)
-            return error_set(e, "", 0, "--frames: '%s' is no count: write a number from 1 on",
-                             value);
-        return 0;
-    case OPT_BATCH:
-        q->batch = true;
-        return 0;
-    default:
-        q->help = true;
-        return 0;
-    }
-}
-
-static int parse(int argc, char **argv, struct request *q, struct error *e)
-{
-    int option;
-
-    opterr = 0;
-    optind = 1;
-    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        if (option == '?' || option == ':')
-            return bad_option(argv, option, options, e);
-        if (take_option(q, option == 'h' ? OPT_HELP : option, optarg, e) < 0)
-            return -1;
-    }
-    if (optind < argc)
-        q->folder = argv[optind++];
-    if (optind < argc)
-        return error_set(e, "", 0, "one folder at a time: '%s' is too much", argv[optind]);
+    *s = strtod(value, &end);
+    if (end == value || *end || !(*s >= 0.05) || *s > 3600)
+        return error_set(e, "", 0, "--interval: '%s' is no number of seconds from 0.05 to 3600",
+                         value);
     return 0;
 }
+
+static const struct option_row rows[] = {
+    {"interval", .kind = OPTION_CALL, .at = offsetof(struct request, interval_s),
+     .take = take_interval},
+    {"frames", .kind = OPTION_NUMBER, .at = offsetof(struct request, frames), .least = 1,
+     .most = 1000000000},
+    {"batch", .kind = OPTION_FLAG, .at = offsetof(struct request, batch)},
+    {.name = NULL},
+};
 
 static int batch(struct live *l, const struct request *q, struct error *e)
 {
@@ -114,12 +80,12 @@ int verb_top(int argc, char **argv)
     struct error e = {0};
     struct live l;
     char folder[4096];
-    int rc;
+    int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
-    if (parse(argc, argv, &q, &e) < 0)
-        return fail(2, &e);
-    if (q.help)
-        return usage(help, 1);
+    if (rc < 0)
+        rc = options_argument(argc, argv, "folder", "", &q.folder);
+    if (rc >= 0)
+        return rc;
     if (!q.folder && log_dir_default(folder, sizeof(folder)) < 0) {
         error_set(&e, "", 0, "the path of the log folder is too long: shorten NCCLSHIM_LOG_DIR");
         return fail(2, &e);

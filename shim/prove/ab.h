@@ -22,7 +22,7 @@
 struct ab_options {
     const char *profiles[AB_SIDES];
     size_t sides;
-    size_t rounds;
+    unsigned rounds;
     const char *metric; /* regular expressions; NULL = none */
     bool lower;
     const char *ready, *load; /* load: for the shell */

@@ -10,9 +10,6 @@
 #ifndef NCCLSHIM_PROVE_BENCH_H
 #define NCCLSHIM_PROVE_BENCH_H
 
-#include <jansson.h>
-#include <stdio.h>
-
 #include "shim/prove/bench_ci.h"
 #include "shim/prove/bench_plan.h"
 #include "shim/prove/ranks.h"
@@ -79,16 +76,5 @@ int bench_build(struct bench_result *b, struct bench_settings *set, struct error
 /* bench_stamps.c: fill the rows' stamps from the logs in a folder. 0, or -1 with *e filled. */
 int bench_read_stamps(struct bench_result *b, const char *log_dir, uint64_t warm_ns,
                       struct error *e);
-
-/* bench_json.c: docs/bench.md has the keys. NULL when memory is out. */
-json_t *bench_json(const struct bench_result *b);
-/* bench_text.c: columns like those of nccl-tests. */
-void bench_text(const struct bench_result *b, FILE *out);
-
-/* nccl-tests' GB/s of a row that takes ns a call. */
-double bench_algbw(const struct bench_result *b, uint32_t row, double ns);
-double bench_busbw(const struct bench_result *b, uint32_t row, double ns);
-/* Operation of a row for people and programs: "all_reduce", "group". */
-const char *bench_row_op(const struct bench_result *b, uint32_t row);
 
 #endif

@@ -13,10 +13,12 @@
 
 #include <jansson.h>
 
+#include "shim/prove/bench.h"
 #include "shim/prove/offspring.h"
 #include "shim/prove/runfolder.h"
 #include "shim/prove/tune_machine.h"
 #include "shim/prove/tune_search.h"
+#include "shim/stats/compare.h"
 
 #define TUNE_BUDGET_NS 600000000000ull
 #define TUNE_PATH 4300
@@ -26,7 +28,8 @@
 
 struct tune_options {
     const char *from, *sizes, *workload; /* one of them; none: bench's own list of sizes */
-    const char *op, *type, *how;         /* for bench; how: "--graph", "--eager", "--both" */
+    const char *op, *type;               /* for bench */
+    enum bench_how how;
     int ranks;
     bool one_process, one_gpu, waits;
     uint32_t calls, repeats, timeout_s; /* 0 = as bench / by how long the default takes */
@@ -46,7 +49,7 @@ struct tune_options {
 struct tune_proof_row {
     struct estimate before, after;
     struct difference difference;
-    enum { PROOF_SAME, PROOF_FASTER, PROOF_SLOWER } verdict;
+    enum verdict verdict; /* NONE, FASTER or SLOWER */
 };
 
 struct tune {
@@ -88,8 +91,6 @@ struct tune {
  */
 int tune_run(struct tune *t, const struct tune_options *o, struct error *e);
 void tune_free(struct tune *t);
-/* docs/tune.md has the keys. */
-json_t *tune_json(const struct tune *t);
 
 /* ---- between the files of tune ---- */
 

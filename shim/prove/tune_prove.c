@@ -157,9 +157,9 @@ static int judge_rows(struct tune *t, const struct sides *s)
         return -1;
     for (size_t i = 0; i < n; i++) {
         struct tune_proof_row *x = &t->proof[i];
-        x->verdict = differs[i] && x->difference.change < 0 ? PROOF_FASTER
-                     : loses[i] && x->difference.change > 0 ? PROOF_SLOWER
-                                                            : PROOF_SAME;
+        x->verdict = differs[i] && x->difference.change < 0 ? VERDICT_FASTER
+                     : loses[i] && x->difference.change > 0 ? VERDICT_SLOWER
+                                                            : VERDICT_NONE;
     }
     return 0;
 }
@@ -167,7 +167,7 @@ static int judge_rows(struct tune *t, const struct sides *s)
 static void conclude(struct tune *t)
 {
     for (size_t i = 0; i < t->work.row_count; i++)
-        if (t->proof[i].verdict == PROOF_SLOWER) {
+        if (t->proof[i].verdict == VERDICT_SLOWER) {
             snprintf(t->verdict, sizeof(t->verdict), "it makes %s of %llu bytes slower (%+.1f %%)",
                      t->work.rows[i].op, (unsigned long long)t->work.rows[i].bytes,
                      t->proof[i].difference.change * 100);

@@ -77,6 +77,8 @@ static int compact(const char *path, const char *into, struct error *e)
 
 static void source_args(const struct tune *t, const char *into, struct tune_args *a)
 {
+    static const char *const hows[] = {
+        [BENCH_GRAPH] = "--graph", [BENCH_EAGER] = "--eager", [BENCH_BOTH] = "--both"};
     const struct tune_options *o = &t->o;
 
     tune_args_add(a, a->self);
@@ -95,8 +97,8 @@ static void source_args(const struct tune *t, const char *into, struct tune_args
         tune_args_add(a, "--type");
         tune_args_add(a, o->type);
     }
-    if (o->how)
-        tune_args_add(a, o->how);
+    if (o->how != BENCH_AS_IS)
+        tune_args_add(a, hows[o->how]);
     if (o->ranks) {
         snprintf(a->number[0], sizeof(a->number[0]), "%d", o->ranks);
         tune_args_add(a, "--ranks");

@@ -5,27 +5,6 @@
 #include "shim/show/compare_show.h"
 #include "shim/show/json.h"
 
-static const char *verdict_key(enum verdict v)
-{
-    static const char *const keys[] = {
-        [VERDICT_NONE] = "no_difference_shown",
-        [VERDICT_FASTER] = "faster",
-        [VERDICT_SLOWER] = "slower",
-        [VERDICT_MIXED] = "mixed",
-        [VERDICT_UNKNOWN] = "too_few_calls",
-    };
-
-    return keys[v];
-}
-
-static json_t *json_difference(const struct difference *d)
-{
-    if (!d->known)
-        return json_null();
-    return json_pack("{s:f, s:f, s:f, s:f}", "change", d->change, "low_95", d->low, "high_95",
-                     d->high, "p", d->p);
-}
-
 static json_t *json_test(const struct compare_test *t)
 {
     return json_pack("{s:s, s:o}", "verdict", verdict_key(t->verdict), "difference",

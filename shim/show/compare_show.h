@@ -30,6 +30,8 @@ void compare_text(const struct compare *c, const struct setting_changes *s, cons
 json_t *compare_json(const struct compare *c, const struct setting_changes *s);
 int compare_html(const struct compare *c, const struct setting_changes *s, FILE *out);
 
+/* Green for faster, red for slower. */
+enum colour verdict_colour(enum verdict v);
 /* "+3.1 %", "-74.9 %" */
 const char *change_text(double change, char *buf);
 /* One line for one side against the first. Returns buf. */

@@ -27,7 +27,7 @@ static const char *interval_text(const struct difference *d, char *buf)
     return buf;
 }
 
-static enum colour verdict_colour(enum verdict v)
+enum colour verdict_colour(enum verdict v)
 {
     return v == VERDICT_FASTER ? COLOUR_GREEN : v == VERDICT_SLOWER ? COLOUR_RED : COLOUR_NONE;
 }

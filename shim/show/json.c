@@ -44,17 +44,22 @@ json_t *json_hist(const struct hist *h)
                      "mean_ns", hist_mean(h));
 }
 
-int json_print(json_t *j, FILE *out)
+json_t *json_difference(const struct difference *d)
 {
-    int rc;
+    if (!d->known)
+        return json_null();
+    return json_pack("{s:f, s:f, s:f, s:f}", "change", d->change, "low_95", d->low, "high_95",
+                     d->high, "p", d->p);
+}
 
-    if (!j)
-        return -1;
-    rc = json_dumpf(j, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+int json_print(json_t *j, FILE *out, struct error *e)
+{
+    int rc = j ? json_dumpf(j, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : -1;
+
     json_decref(j);
-    if (rc == 0 && fputc('\n', out) == EOF)
-        rc = -1;
-    return rc;
+    if (rc == 0 && fputc('\n', out) != EOF && fflush(out) == 0)
+        return 0;
+    return error_set(e, NULL, 0, "can't print: out of memory, or the output is closed");
 }
 
 json_t *json_hex(uint64_t n)

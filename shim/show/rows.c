@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of one communicator in the order that the user asked for. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "shim/base/names.h"
 #include "shim/show/report.h"
@@ -9,15 +10,9 @@ const char *const sort_names[] = {"total", "bytes", "calls", "p50", "p99", "max"
 
 int sort_parse(const char *text)
 {
-    for (int i = 0; sort_names[i]; i++) {
-        const char *a = sort_names[i], *b = text;
-        while (*a && *a == *b) {
-            a++;
-            b++;
-        }
-        if (!*a && !*b)
+    for (int i = 0; sort_names[i]; i++)
+        if (!strcmp(sort_names[i], text))
             return i;
-    }
     return -1;
 }
 

@@ -217,3 +217,16 @@ const char *verdict_name(enum verdict v)
 
     return names[v];
 }
+
+const char *verdict_key(enum verdict v)
+{
+    static const char *const keys[] = {
+        [VERDICT_NONE] = "no_difference_shown",
+        [VERDICT_FASTER] = "faster",
+        [VERDICT_SLOWER] = "slower",
+        [VERDICT_MIXED] = "mixed",
+        [VERDICT_UNKNOWN] = "too_few_calls",
+    };
+
+    return keys[v];
+}

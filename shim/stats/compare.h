@@ -85,5 +85,7 @@ void compare_free(struct compare *c);
 /* Shown to be slower by more than `share` (0.02 = 2 %) in the median of any row. */
 bool compare_slower_by(const struct compare *c, size_t side, double share);
 const char *verdict_name(enum verdict v);
+/* The same for programs: "no_difference_shown", ... */
+const char *verdict_key(enum verdict v);
 
 #endif

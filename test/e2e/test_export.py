@@ -175,7 +175,7 @@ def test_a_full_disk_is_an_error(box):
 
 @pytest.mark.parametrize("args, words", [
     ([], "--format is missing"),
-    (["--format", "xml"], "chrome, csv, json or prometheus"),
+    (["--format", "xml"], "none of chrome, csv, json, prometheus"),
     (["--format", "csv", "a", "b"], "one run at a time"),
 ])
 def test_a_wrong_request_is_one_line_that_says_what_to_write(box, args, words):

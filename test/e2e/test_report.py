@@ -241,13 +241,13 @@ def test_since_counts_back_from_the_last_call(box):
 
 
 @pytest.mark.parametrize("args, words", [
-    (["--sort", "colour"], "--sort: no column 'colour'"),
+    (["--sort", "colour"], "--sort: 'colour' is none of total, bytes"),
     (["--op", "all_redce"], "did you mean 'all_reduce'"),
     (["--bytes", "42KB"], "42K, 1K-64K or 1M-"),
     (["--since", "yesterday"], "90s, 10m"),
     (["--rank", "-1"], "--rank"),
     (["--jsn"], "did you mean --json"),
-    (["--captured", "--eager"], "leave nothing"),
+    (["--captured", "--eager"], "--captured and --eager exclude each other"),
     (["a", "b"], "one run at a time"),
     (["nowhere"], "no such run"),
 ])

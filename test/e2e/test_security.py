@@ -145,7 +145,7 @@ def test_names_from_logs_are_harmless_in_exports(box, hostile):
 def test_an_export_does_not_follow_what_is_planted_under_its_temporary_name(box, hostile):
     victim = box.dir / "victim"
     victim.write_text("precious")
-    code = ("import os, sys\nos.symlink(%r, 'out.json.%%d.tmp' %% os.getpid())\n"
+    code = ("import os, sys\nos.symlink(%r, '.out.json.%%d.new' %% os.getpid())\n"
             "os.execv(sys.argv[1], sys.argv[1:])\n" % str(victim))
     done = box.run(sys.executable, "-c", code, box.command, "export", "--format", "json", "-o", "out.json", hostile)
     assert done.code == 0, done

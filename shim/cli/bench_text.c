@@ -4,7 +4,26 @@
 
 #include "shim/base/size.h"
 #include "shim/profile/version.h"
-#include "shim/prove/bench.h"
+#include "shim/cli/bench_show.h"
+#include "shim/stats/run.h"
+
+double bench_algbw(const struct bench_result *b, uint32_t row, double ns)
+{
+    return ns > 0 ? (double)b->plan.rows[row].bytes / ns : 0;
+}
+
+double bench_busbw(const struct bench_result *b, uint32_t row, double ns)
+{
+    const struct workload_step *s = &b->w.steps[b->plan.rows[row].step];
+    int n = workload_comm_ranks(&b->w.comms[s->comm], b->share->set.ranks);
+
+    return b->plan.rows[row].steps > 1 ? 0 : bench_algbw(b, row, ns) * bus_factor(s->op, n);
+}
+
+const char *bench_row_op(const struct bench_result *b, uint32_t row)
+{
+    return b->plan.rows[row].steps > 1 ? "group" : op_name(b->w.steps[b->plan.rows[row].step].op);
+}
 
 static void print_head(const struct bench_result *b, FILE *out)
 {

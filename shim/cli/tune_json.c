@@ -3,19 +3,11 @@
 #include <math.h>
 
 #include "shim/base/names.h"
-#include "shim/prove/tune.h"
-
-static json_t *difference_json(const struct difference *d)
-{
-    return d->known ? json_pack("{s:f, s:f, s:f, s:f}", "change", d->change, "low_95", d->low,
-                                "high_95", d->high, "p", d->p)
-                    : json_null();
-}
+#include "shim/cli/tune_show.h"
+#include "shim/show/json.h"
 
 static json_t *rows_json(const struct tune *t)
 {
-    static const char *const verdicts[] = {
-        [PROOF_SAME] = "no_difference_shown", [PROOF_FASTER] = "faster", [PROOF_SLOWER] = "slower"};
     json_t *rows = json_array();
 
     for (size_t i = 0; i < t->work.row_count; i++) {
@@ -27,8 +19,8 @@ static json_t *rows_json(const struct tune *t)
         if (p->before.known) {
             json_object_set_new(j, "default_ns", json_integer(llround(exp(p->before.log_ns))));
             json_object_set_new(j, "winner_ns", json_integer(llround(exp(p->after.log_ns))));
-            json_object_set_new(j, "verdict", json_string(verdicts[p->verdict]));
-            json_object_set_new(j, "difference", difference_json(&p->difference));
+            json_object_set_new(j, "verdict", json_string(verdict_key(p->verdict)));
+            json_object_set_new(j, "difference", json_difference(&p->difference));
         }
         json_array_append_new(rows, j);
     }
@@ -115,7 +107,7 @@ json_t *tune_json(const struct tune *t)
     json_object_set_new(j, "rules", rules_json(t));
     json_object_set_new(j, "dropped", dropped_json(t));
     json_object_set_new(j, "proof_runs", json_integer(2 * (json_int_t)t->proof_runs));
-    json_object_set_new(j, "what_counts", difference_json(&t->whole));
+    json_object_set_new(j, "what_counts", json_difference(&t->whole));
     json_object_set_new(j, "rows", rows_json(t));
     json_object_set_new(j, "profile", t->profile[0] ? json_string(t->profile) : json_null());
     json_object_set_new(j, "written", t->written[0] ? json_string(t->written) : json_null());

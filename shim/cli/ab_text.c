@@ -3,20 +3,10 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "shim/base/names.h"
 #include "shim/show/compare_show.h"
-#include "shim/show/json.h"
 #include "shim/show/table.h"
-
-/* ---- text -------------------------------------------------------------------------------------
- */
-
-static enum colour verdict_colour(enum verdict v)
-{
-    return v == VERDICT_FASTER ? COLOUR_GREEN : v == VERDICT_SLOWER ? COLOUR_RED : COLOUR_NONE;
-}
 
 /* A metric is better or worse; only times are faster and slower. */
 static const char *metric_word(enum verdict v)
@@ -133,89 +123,5 @@ void ab_text(const struct ab_result *r, const struct term *t)
         fprintf(t->out, "calls were not compared: %s\n", r->no_calls);
     for (size_t s = 1; s < r->o.sides; s++)
         verdict_line(r, s, t);
-    fprintf(t->out, "%zu rounds, runs in %s\n", r->o.rounds, r->folder.path);
-}
-
-/* ---- JSON -------------------------------------------------------------------------------------
- */
-
-static const char *verdict_key(enum verdict v, bool metric)
-{
-    switch (v) {
-    case VERDICT_FASTER:
-        return metric ? "better" : "faster";
-    case VERDICT_SLOWER:
-        return metric ? "worse" : "slower";
-    case VERDICT_MIXED:
-        return "mixed";
-    case VERDICT_NONE:
-        return "no_difference_shown";
-    default:
-        return metric ? "too_few_rounds" : "too_few_calls";
-    }
-}
-
-static json_t *sides_json(const struct ab_result *r)
-{
-    json_t *sides = json_array();
-
-    for (size_t s = 0; s < r->o.sides; s++) {
-        json_t *values = json_array(), *runs = json_array();
-        for (size_t i = 0; r->has_metric && i < r->o.rounds; i++)
-            json_array_append_new(values, json_real(r->values[s][i].value));
-        for (size_t i = 0; i < r->turn_count; i++)
-            if (r->turns[i].side == s)
-                json_array_append_new(runs, json_text(r->turns[i].run_dir));
-        json_array_append_new(
-            sides, json_pack("{s:o, s:o, s:o, s:o}", "label", json_text(r->labels[s]), "profile",
-                             json_text(r->o.profiles[s]), "values", values, "runs", runs));
-    }
-    return sides;
-}
-
-static json_t *metric_json(const struct ab_result *r)
-{
-    json_t *against = json_array();
-
-    if (!r->has_metric) {
-        json_decref(against);
-        return json_null();
-    }
-    for (size_t s = 1; s < r->o.sides; s++) {
-        const struct metric_test *t = &r->tests[s];
-        json_t *d =
-            t->difference.known
-                ? json_pack("{s:f, s:f, s:f, s:f}", "change", t->difference.change, "low_95",
-                            t->difference.low, "high_95", t->difference.high, "p", t->difference.p)
-                : json_null();
-        json_array_append_new(against, json_pack("{s:i, s:s, s:o}", "side", (int)s, "verdict",
-                                                 verdict_key(t->verdict, true), "difference", d));
-    }
-    return json_pack("{s:o, s:o, s:b, s:o}", "label", json_text(r->metric.label), "regex",
-                     json_text(r->o.metric), "lower_is_better", r->o.lower, "against_first",
-                     against);
-}
-
-static json_t *order_json(const struct ab_result *r)
-{
-    json_t *order = json_array();
-
-    for (size_t i = 0; i < r->turn_count; i++)
-        json_array_append_new(order, json_integer((json_int_t)r->turns[i].side));
-    return order;
-}
-
-json_t *ab_json(const struct ab_result *r)
-{
-    const struct setting_changes none = {0};
-    json_t *verdicts = json_array();
-
-    for (size_t s = 1; s < r->o.sides; s++)
-        json_array_append_new(verdicts, json_string(verdict_key(ab_verdict(r, s), r->has_metric)));
-    return json_pack("{s:i, s:b, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1,
-                     "simulated", r->simulated, "folder", json_text(r->folder.path), "rounds",
-                     (int)r->o.rounds, "order", order_json(r), "sides", sides_json(r), "metric",
-                     metric_json(r), "calls",
-                     r->has_calls ? compare_json(&r->calls, &none) : json_null(), "no_calls",
-                     r->no_calls[0] ? json_text(r->no_calls) : json_null(), "verdicts", verdicts);
+    fprintf(t->out, "%u rounds, runs in %s\n", r->o.rounds, r->folder.path);
 }

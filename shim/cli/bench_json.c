@@ -1,52 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keys are a contract with `tune` and with users' scripts: docs/bench.md. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shim/profile/version.h"
-#include "shim/prove/bench.h"
-#include "shim/stats/run.h"
-
-double bench_algbw(const struct bench_result *b, uint32_t row, double ns)
-{
-    return ns > 0 ? (double)b->plan.rows[row].bytes / ns : 0;
-}
-
-double bench_busbw(const struct bench_result *b, uint32_t row, double ns)
-{
-    const struct workload_step *s = &b->w.steps[b->plan.rows[row].step];
-    int n = workload_comm_ranks(&b->w.comms[s->comm], b->share->set.ranks);
-
-    return b->plan.rows[row].steps > 1 ? 0 : bench_algbw(b, row, ns) * bus_factor(s->op, n);
-}
-
-const char *bench_row_op(const struct bench_result *b, uint32_t row)
-{
-    return b->plan.rows[row].steps > 1 ? "group" : op_name(b->w.steps[b->plan.rows[row].step].op);
-}
+#include "shim/cli/bench_show.h"
+#include "shim/show/json.h"
 
 static json_t *whole(double v)
 {
     return json_integer((json_int_t)llround(v));
-}
-
-/* Bytes from the environment or the file system need not be UTF-8. */
-static json_t *safe_string(const char *text, size_t n)
-{
-    json_t *j = json_stringn(text, n);
-    char copy[1024];
-
-    if (j)
-        return j;
-    n = n < sizeof(copy) - 1 ? n : sizeof(copy) - 1;
-    for (size_t i = 0; i < n; i++)
-        copy[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
-    return json_stringn(copy, n);
-}
-
-static json_t *string(const char *text)
-{
-    return safe_string(text, strlen(text));
 }
 
 /* Per repeat, in the order of time: number i of every row and of the pass is of the same round. */
@@ -86,7 +50,7 @@ static json_t *row_json(const struct bench_result *b, uint32_t i)
     json_object_set_new(
         j, "redop", workload_op_reduces(s->op) ? json_string(redop_name(s->redop)) : json_null());
     json_object_set_new(j, "how", json_string(row->graph ? "graph" : "eager"));
-    json_object_set_new(j, "comm", string(b->w.comms[s->comm].name));
+    json_object_set_new(j, "comm", json_text(b->w.comms[s->comm].name));
     json_object_set_new(j, "in_place", json_boolean(s->in_place));
     json_object_set_new(j, "steps", json_integer(row->steps));
     json_object_set_new(j, "calls", json_integer(b->plan.units[row->unit].calls));
@@ -124,13 +88,15 @@ static json_t *env_json(const struct bench_result *b)
 
     for (const char *p = b->share->out.env, *end; *p && (end = strchr(p, '\n')); p = end + 1) {
         const char *equals = memchr(p, '=', (size_t)(end - p));
-        char name[256];
+        char name[256], *value;
 
         if (!equals || equals - p >= (long)sizeof(name))
             continue;
         memcpy(name, p, (size_t)(equals - p));
         name[equals - p] = '\0';
-        json_object_set_new(j, name, safe_string(equals + 1, (size_t)(end - equals - 1)));
+        value = strndup(equals + 1, (size_t)(end - equals - 1));
+        json_object_set_new(j, name, value ? json_text(value) : json_null());
+        free(value);
     }
     return j;
 }
@@ -146,7 +112,7 @@ static json_t *error_json(const struct bench_result *b)
         return json_null();
     }
     json_object_set_new(j, "kind", json_string(kinds[b->ranks.end]));
-    json_object_set_new(j, "text", string(b->ranks.error.text));
+    json_object_set_new(j, "text", json_text(b->ranks.error.text));
     return j;
 }
 
@@ -168,18 +134,18 @@ json_t *bench_json(const struct bench_result *b)
     json_object_set_new(j, "nccl", nccl_json(b));
     json_object_set_new(j, "ranks", json_integer(b->share->set.ranks));
     json_object_set_new(j, "placement", json_string(b->placement));
-    json_object_set_new(j, "gpu", out->gpu[0] ? string(out->gpu) : json_null());
+    json_object_set_new(j, "gpu", out->gpu[0] ? json_text(out->gpu) : json_null());
     json_object_set_new(j, "driver", out->driver ? json_integer(out->driver) : json_null());
-    json_object_set_new(j, "profile", string(b->profile));
+    json_object_set_new(j, "profile", json_text(b->profile));
     json_object_set_new(j, "profile_path",
-                        b->profile_path[0] ? string(b->profile_path) : json_null());
-    json_object_set_new(j, "workload", string(b->w.source));
+                        b->profile_path[0] ? json_text(b->profile_path) : json_null());
+    json_object_set_new(j, "workload", json_text(b->w.source));
     json_object_set_new(j, "recorded_ranks", b->w.ranks ? json_integer(b->w.ranks) : json_null());
-    json_object_set_new(j, "left_out", b->w.left_out[0] ? string(b->w.left_out) : json_null());
+    json_object_set_new(j, "left_out", b->w.left_out[0] ? json_text(b->w.left_out) : json_null());
     json_object_set_new(j, "clock", json_string(out->simulated ? "device" : "host"));
     json_object_set_new(j, "checked", json_integer((json_int_t)out->checked));
     json_object_set_new(j, "stamps", json_boolean(b->stamps));
-    json_object_set_new(j, "no_stamps", b->no_stamps[0] ? string(b->no_stamps) : json_null());
+    json_object_set_new(j, "no_stamps", b->no_stamps[0] ? json_text(b->no_stamps) : json_null());
     json_object_set_new(j, "started_ns", json_integer((json_int_t)b->started_ns));
     json_object_set_new(j, "ended_ns", json_integer((json_int_t)b->ended_ns));
     json_object_set_new(j, "error", error_json(b));
