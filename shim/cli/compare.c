@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "shim/base/grow.h"
 #include "shim/cli/filter_args.h"
 #include "shim/cli/outfile.h"
 #include "shim/cli/verbs.h"
@@ -67,20 +68,14 @@ static int check_sides(int sides, struct error *e)
 static int open_one(struct compare_side *s, const char *name, const struct run_filter *f,
                     struct error *e)
 {
-    struct run **more = realloc(s->runs, (s->run_count + 1) * sizeof(*more));
-    char *path;
-    bool live;
-    int rc;
+    struct run **more = GROW(s->runs, s->run_count);
 
     if (!more)
         return error_set(e, name, 0, "out of memory");
-    s->runs = more;
-    if (run_find(name, &path, &live, e) < 0)
-        return -1;
-    rc = run_open(path, live, f, &s->runs[s->run_count], e);
-    s->run_count += rc == 0;
-    free(path);
-    return rc;
+    if (run_open_given(name, f, more, e) == 0)
+        return 0;
+    s->run_count--;
+    return -1;
 }
 
 /* "A1,A2" is two runs, unless a run of that very name exists. */
@@ -148,13 +143,13 @@ static int print(const struct compare *c, const struct setting_changes *s, const
 static int compare_and_print(const struct compare_side *sides, const struct request *q,
                              struct error *e)
 {
-    struct settings *settings = calloc((size_t)q->sides, sizeof(*settings));
+    struct run_settings *settings = calloc((size_t)q->sides, sizeof(*settings));
     struct setting_changes changes = {0};
     struct compare c = {0};
     int rc = settings ? 0 : error_set(e, "", 0, "out of memory"), slower = 0;
 
     for (int i = 0; i < q->sides && rc == 0; i++)
-        if (settings_gather(sides[i].runs[0], &settings[i]) < 0)
+        if (run_settings_gather(sides[i].runs[0], &settings[i]) < 0)
             rc = error_set(e, "", 0, "out of memory");
     if (rc == 0)
         rc = compare_make(sides, (size_t)q->sides, q->margin, &c, e);
@@ -166,7 +161,7 @@ static int compare_and_print(const struct compare_side *sides, const struct requ
         slower |= q->fail_share >= 0 && compare_slower_by(&c, (size_t)i, q->fail_share);
     setting_changes_free(&changes);
     for (int i = 0; settings && i < q->sides; i++)
-        gathered_settings_free(&settings[i], sides[i].runs[0]);
+        run_settings_free(&settings[i], sides[i].runs[0]);
     free(settings);
     compare_free(&c);
     return rc < 0 ? -1 : slower;

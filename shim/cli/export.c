@@ -69,8 +69,6 @@ int verb_export(int argc, char **argv)
     struct request q = {.filter = RUN_FILTER_ALL};
     struct run *r = NULL;
     struct error e = {0};
-    char *path = NULL;
-    bool live;
     int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
     if (rc < 0)
@@ -81,13 +79,10 @@ int verb_export(int argc, char **argv)
         error_set(&e, "", 0, "--format is missing: chrome, csv, json or prometheus");
         return fail(2, &e);
     }
-    rc = run_find(q.run, &path, &live, &e);
-    if (rc == 0)
-        rc = run_open(path, live, &q.filter, &r, &e);
+    rc = run_open_given(q.run, &q.filter, &r, &e);
     if (rc == 0)
         rc = q.output ? outfile_write(q.output, write_output, &(struct output){r, q.write}, &e)
                       : q.write(r, stdout, &e);
     run_free(r);
-    free(path);
     return rc < 0 ? fail(2, &e) : 0;
 }

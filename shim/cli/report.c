@@ -57,20 +57,22 @@ static const struct option_row rows[] = {
 };
 
 /* "The last ten minutes" of a run end with its last call, not now. */
-static int narrow(struct request *q, const char *path, bool live, struct run **r, struct error *e)
+static int narrow(struct request *q, struct run **r, struct error *e)
 {
-    uint64_t last = (*r)->last_ns;
+    struct run *whole = *r;
+    int rc;
 
     if (!q->since_ns)
         return 0;
-    run_free(*r);
+    q->filter.since_ns = whole->last_ns > q->since_ns ? whole->last_ns - q->since_ns : 1;
     *r = NULL;
-    q->filter.since_ns = last > q->since_ns ? last - q->since_ns : 1;
-    return run_open(path, live, &q->filter, r, e);
+    rc = run_open(whole->path, whole->live, &q->filter, r, e);
+    run_free(whole);
+    return rc;
 }
 
 struct page {
-    const struct findings *findings;
+    const struct overview *findings;
     const struct report_options *options;
 };
 
@@ -84,11 +86,11 @@ static int write_page(const void *what, FILE *out, struct error *e)
 
 static int print_report(struct run *r, const struct request *q, struct error *e)
 {
-    struct findings f;
+    struct overview f;
     struct term t = term_of(stdout);
     int rc = 0;
 
-    if (findings_make(r, &f, e) < 0)
+    if (overview_make(r, &f, e) < 0)
         return -1;
     if (q->html)
         rc = outfile_write(q->html, write_page, &(struct page){&f, &q->options}, e);
@@ -98,7 +100,7 @@ static int print_report(struct run *r, const struct request *q, struct error *e)
         report_text(&f, &q->options, &t);
     if (rc == 0 && q->html && !q->json)
         printf("wrote %s\n", q->html);
-    report_findings_free(&f);
+    overview_free(&f);
     return rc;
 }
 
@@ -107,22 +109,17 @@ int verb_report(int argc, char **argv)
     struct request q = {.filter = RUN_FILTER_ALL};
     struct run *r = NULL;
     struct error e = {0};
-    char *path = NULL;
-    bool live;
     int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
     if (rc < 0)
         rc = options_argument(argc, argv, "run", " (`ncclshim compare` takes several)", &q.run);
     if (rc >= 0)
         return rc;
-    rc = run_find(q.run, &path, &live, &e);
+    rc = run_open_given(q.run, &q.filter, &r, &e);
     if (rc == 0)
-        rc = run_open(path, live, &q.filter, &r, &e);
-    if (rc == 0)
-        rc = narrow(&q, path, live, &r, &e);
+        rc = narrow(&q, &r, &e);
     if (rc == 0)
         rc = print_report(r, &q, &e);
     run_free(r);
-    free(path);
     return rc < 0 ? fail(2, &e) : 0;
 }

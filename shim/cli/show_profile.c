@@ -9,30 +9,6 @@
 #include "shim/base/size.h"
 #include "shim/profile/write.h"
 
-static const struct {
-    const char *key;
-    bool text;
-} fields[CONFIG_FIELD_COUNT] = {
-#define FIELD_INT false
-#define FIELD_STR true
-#define X(sym, key, offset, since, kind, ...) {key, FIELD_##kind},
-    NCCLSHIM_CONFIG_FIELDS(X)
-#undef X
-};
-
-const char *field_key(int field)
-{
-    return fields[field].key;
-}
-
-const char *field_value(const struct comm_section *c, int field, char *buf, size_t size)
-{
-    if (fields[field].text)
-        return c->text[field];
-    snprintf(buf, size, "%d", c->number[field]);
-    return buf;
-}
-
 const struct finding *note_on(const struct judged *j, const char *subject, const char *section)
 {
     const struct finding *worst = NULL;
@@ -149,9 +125,9 @@ static void one_section(const struct judged *j, const struct comm_section *c, FI
     free(when);
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
         if (c->set & 1u << i) {
-            snprintf(left, sizeof(left), "%s = %s", field_key(i),
-                     field_value(c, i, value, sizeof(value)));
-            row(out, 34, left, "comm", &c->places[i], note_on(j, field_key(i), c->label), "");
+            snprintf(left, sizeof(left), "%s = %s", config_fields[i].key,
+                     config_field_value(c, i, value, sizeof(value)));
+            row(out, 34, left, "comm", &c->places[i], note_on(j, config_fields[i].key, c->label), "");
         }
     for (size_t i = 0; i < c->env_count; i++) {
         snprintf(left, sizeof(left), "%s = %s", c->env[i].name, c->env[i].value);

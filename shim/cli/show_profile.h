@@ -20,8 +20,4 @@ char *condition_text(const struct comm_condition *c);
 /* A rule in its normal form, malloc'ed. */
 char *rule_text(const struct tune_rule *t);
 
-/* Key and value of one field that a [comm] section gives, for loops over CONFIG_FIELD_COUNT. */
-const char *field_key(int field);
-const char *field_value(const struct comm_section *c, int field, char *buf, size_t size);
-
 #endif

@@ -6,6 +6,7 @@
 
 #include "shim/base/names.h"
 #include "shim/cli/show_profile.h"
+#include "shim/profile/write.h"
 #include "shim/show/json.h"
 
 static void set(json_t *o, const char *key, const char *value)
@@ -79,10 +80,10 @@ static json_t *section_json(const struct judged *j, const struct comm_section *c
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
         if (c->set & 1u << i) {
             json_t *s = json_object();
-            set(s, "name", field_key(i));
-            set(s, "value", field_value(c, i, value, sizeof(value)));
+            set(s, "name", config_fields[i].key);
+            set(s, "value", config_field_value(c, i, value, sizeof(value)));
             place_json(&c->places[i], s);
-            set_notes(j, s, field_key(i), c->label);
+            set_notes(j, s, config_fields[i].key, c->label);
             json_array_append_new(settings, s);
         }
     for (size_t i = 0; i < c->env_count; i++) {

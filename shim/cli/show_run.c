@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 #include "shim/cli/verbs.h"
-#include "shim/show/findings.h"
+#include "shim/show/overview.h"
 #include "shim/show/json.h"
 #include "shim/show/report.h"
 
 /* Of a run's report the part about settings: in force, asked for by NCCL, given to communicators. */
-static int show_run_json(const struct findings *f, struct error *e)
+static int show_run_json(const struct overview *f, struct error *e)
 {
     static const char *const keys[] = {"run", "nccl", "settings", "settings_differ", "rules",
                                        "communicators", "warnings"};
@@ -30,16 +30,12 @@ int show_run(const char *name, bool json)
     struct run_filter filter = RUN_FILTER_ALL;
     struct term t = term_of(stdout);
     struct run *r = NULL;
-    struct findings f;
+    struct overview f;
     struct error e;
-    char *path = NULL;
-    bool live;
-    int rc = run_find(name, &path, &live, &e);
+    int rc = run_open_given(name, &filter, &r, &e);
 
     if (rc == 0)
-        rc = run_open(path, live, &filter, &r, &e);
-    if (rc == 0)
-        rc = findings_make(r, &f, &e);
+        rc = overview_make(r, &f, &e);
     if (rc == 0) {
         if (json)
             rc = show_run_json(&f, &e);
@@ -48,9 +44,8 @@ int show_run(const char *name, bool json)
             print_rules(&f, &t);
             print_warnings(&f, &t);
         }
-        report_findings_free(&f);
+        overview_free(&f);
     }
     run_free(r);
-    free(path);
     return rc < 0 ? fail(2, &e) : 0;
 }

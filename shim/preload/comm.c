@@ -143,8 +143,8 @@ static void tell_missing(struct comm *c, uint32_t missing)
             log_warn(shim_log_if_open(), (int)c->number,
                      "[comm] %s could not be given to this communicator (NCCL %d has it from %d on, "
                      "or the program's own config could not be copied)",
-                     config_field_key((enum config_field)i), lib_version(c->lib),
-                     config_field_since((enum config_field)i));
+                     config_fields[i].key, lib_version(c->lib),
+                     config_fields[i].since);
     }
 }
 

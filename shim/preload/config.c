@@ -6,21 +6,6 @@
 
 #define HEAD_BYTES 24u /* the oldest struct, 2.14 */
 
-static const struct field {
-    const char *key;
-    unsigned offset;
-    int since;
-    bool text;
-} fields[CONFIG_FIELD_COUNT] = {
-#define INT false
-#define STR true
-#define X(sym, key, offset, since, kind, least, most, variable) {key, offset, since, kind},
-    NCCLSHIM_CONFIG_FIELDS(X)
-#undef X
-#undef INT
-#undef STR
-};
-
 /* Size of ncclConfig_t by the version that introduced it (computed for LP64). */
 static const struct {
     int since;
@@ -38,16 +23,6 @@ static unsigned size_of_version(int version)
         if (version >= sizes[i].since)
             bytes = sizes[i].bytes;
     return bytes;
-}
-
-const char *config_field_key(enum config_field field)
-{
-    return fields[field].key;
-}
-
-int config_field_since(enum config_field field)
-{
-    return fields[field].since;
 }
 
 static void add_section(struct config_wish *out, const struct comm_section *s)
@@ -82,8 +57,8 @@ static void undefine(struct config_copy *c, unsigned offset, bool text)
 static void undefine_newer(struct config_copy *c, int version)
 {
     for (int f = 0; f < CONFIG_FIELD_COUNT; f++)
-        if (fields[f].since > version)
-            undefine(c, fields[f].offset, fields[f].text);
+        if (config_fields[f].since > version)
+            undefine(c, config_fields[f].offset, config_fields[f].text);
     if (NCCL_CONFIG_COMM_NAME_SINCE > version)
         undefine(c, NCCL_CONFIG_COMM_NAME_OFFSET, true);
 }
@@ -116,9 +91,9 @@ void config_copy_of(struct config_copy *out, const void *callers)
 
 static bool has_room(const struct config_copy *c, enum config_field f)
 {
-    size_t width = fields[f].text ? sizeof(char *) : sizeof(int);
+    size_t width = config_fields[f].text ? sizeof(char *) : sizeof(int);
 
-    return (int)c->head.version >= fields[f].since && fields[f].offset + width <= c->head.size;
+    return (int)c->head.version >= config_fields[f].since && config_fields[f].offset + width <= c->head.size;
 }
 
 /* Make the struct one of `version`, at least as large as that version has it. */
@@ -134,10 +109,10 @@ static void raise(struct config_copy *c, int version)
 
 static void put(struct config_copy *c, const struct config_wish *wish, enum config_field f)
 {
-    if (fields[f].text)
-        memcpy(c->bytes + fields[f].offset, &wish->text[f], sizeof(char *));
+    if (config_fields[f].text)
+        memcpy(c->bytes + config_fields[f].offset, &wish->text[f], sizeof(char *));
     else
-        memcpy(c->bytes + fields[f].offset, &wish->number[f], sizeof(int));
+        memcpy(c->bytes + config_fields[f].offset, &wish->number[f], sizeof(int));
 }
 
 uint32_t config_apply(struct config_copy *c, const struct config_wish *wish, int lib_version)
@@ -150,7 +125,7 @@ uint32_t config_apply(struct config_copy *c, const struct config_wish *wish, int
     for (int f = 0; f < CONFIG_FIELD_COUNT; f++) {
         if (!(wish->set & (1u << f)))
             continue;
-        if (fields[f].since > newest) {
+        if (config_fields[f].since > newest) {
             missing |= 1u << f;
             continue;
         }
@@ -161,13 +136,13 @@ uint32_t config_apply(struct config_copy *c, const struct config_wish *wish, int
     if (wish->set & (1u << CONFIG_MIN_CTAS) & ~missing &&
         config_number(c, CONFIG_MAX_CTAS) == INT_MIN) {
         const int most = 64; /* NCCL's own default */
-        memcpy(c->bytes + fields[CONFIG_MAX_CTAS].offset, &most, sizeof(most));
+        memcpy(c->bytes + config_fields[CONFIG_MAX_CTAS].offset, &most, sizeof(most));
     }
     if (wish->set & (1u << CONFIG_MAX_CTAS) & ~missing &&
         config_number(c, CONFIG_MIN_CTAS) > config_number(c, CONFIG_MAX_CTAS)) {
         /* The program's own minimum is above: the profile's maximum is what was asked of us. */
         int most = config_number(c, CONFIG_MAX_CTAS);
-        memcpy(c->bytes + fields[CONFIG_MIN_CTAS].offset, &most, sizeof(most));
+        memcpy(c->bytes + config_fields[CONFIG_MIN_CTAS].offset, &most, sizeof(most));
     }
     return missing;
 }
@@ -176,8 +151,8 @@ int config_number(const struct config_copy *c, enum config_field field)
 {
     int n = INT_MIN;
 
-    if (c->valid && !fields[field].text && has_room(c, field))
-        memcpy(&n, c->bytes + fields[field].offset, sizeof(n));
+    if (c->valid && !config_fields[field].text && has_room(c, field))
+        memcpy(&n, c->bytes + config_fields[field].offset, sizeof(n));
     return n;
 }
 

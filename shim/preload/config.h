@@ -57,7 +57,4 @@ const char *config_comm_name(const struct config_copy *c);
 /* 0 when the program asked for a non-blocking communicator. */
 int config_blocking(const struct config_copy *c);
 
-const char *config_field_key(enum config_field field);
-int config_field_since(enum config_field field);
-
 #endif

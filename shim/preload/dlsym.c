@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/preload/elf.h"
+#include "shim/preload/elf_symbol.h"
 #include "shim/preload/real.h"
 
 void *(*ncclshim_real_dlsym)(void *handle, const char *name);

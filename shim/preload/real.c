@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/preload/elf.h"
+#include "shim/preload/elf_symbol.h"
 #include "shim/preload/say.h"
 
 static struct nccl_lib libs[LIB_MAX];

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/digest.h"
+
 /*
  * The mark: entries `NAME=DIGEST` or `NAME=DIGEST/OLD`, joined by commas. DIGEST is FNV-1a 64 of
  * the value in hex; OLD is the user's value with every byte but letters, digits and _.- as %XX.
@@ -22,13 +24,9 @@ struct marks {
     char *text; /* what the list points into */
 };
 
-static uint64_t fnv1a(const char *s)
+static uint64_t digest_text(const char *s)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-    return h;
+    return digest_bytes(DIGEST_START, s, strlen(s));
 }
 
 const char *env_lookup(char *const *env, const char *name)
@@ -120,7 +118,7 @@ static int read_marks(const char *text, struct marks *out)
 static const struct mark *ours(const struct marks *marks, const char *name, const char *now)
 {
     for (size_t i = 0; now && i < marks->count; i++)
-        if (!strcmp(marks->list[i].name, name) && marks->list[i].digest == fnv1a(now))
+        if (!strcmp(marks->list[i].name, name) && marks->list[i].digest == digest_text(now))
             return &marks->list[i];
     return NULL;
 }
@@ -179,7 +177,7 @@ static char *write_mark(const struct env_plan *plan)
         const struct env_plan_entry *e = &plan->entries[i];
         if (!e->setting || e->origin == NCCLSHIM_ORIGIN_USER)
             continue;
-        fprintf(out, "%s%s=%016" PRIx64, comma, e->name, fnv1a(e->value));
+        fprintf(out, "%s%s=%016" PRIx64, comma, e->name, digest_text(e->value));
         if (e->old) {
             fputc('/', out);
             percent_encode(out, e->old);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/profile/judge.h"
 #include "shim/profile/reader.h"
 
@@ -24,7 +25,7 @@ void finding_add(struct findings *out, enum severity severity, const char *subje
                  const char *section, const struct place *place, int origin, const char *advice,
                  const char *fmt, ...)
 {
-    struct finding *f = ARRAY_ADD(out->list, out->count);
+    struct finding *f = GROW(out->list, out->count);
     va_list ap;
 
     if (!f) {

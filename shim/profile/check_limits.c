@@ -4,17 +4,6 @@
 
 #include "shim/profile/judge.h"
 
-static const struct {
-    const char *key, *variable;
-    bool text;
-} fields[CONFIG_FIELD_COUNT] = {
-#define FIELD_INT false
-#define FIELD_STR true
-#define X(sym, key, offset, since, kind, least, most, variable) {key, variable, FIELD_##kind},
-    NCCLSHIM_CONFIG_FIELDS(X)
-#undef X
-};
-
 /* NCCL_MIN_NCHANNELS, or its old name. */
 static const struct setting *either(const struct judge *j, const char *name, const char *old)
 {
@@ -71,18 +60,18 @@ static bool gives(const struct comm_section *c, int field)
 /* The environment goes before the config, in NCCL, for every field that has a variable. */
 static void variable_wins(const struct judge *j, const struct comm_section *c, int i)
 {
-    const struct setting *s = settings_find(j->s, fields[i].variable);
+    const struct setting *s = settings_find(j->s, config_fields[i].variable);
     bool same;
 
     if (!s || !*s->value)
         return;
-    same = fields[i].text ? !strcmp(s->value, c->text[i]) : setting_number(s, 0) == c->number[i];
+    same = config_fields[i].text ? !strcmp(s->value, c->text[i]) : setting_number(s, 0) == c->number[i];
     if (same)
-        finding_add(j->out, SEVERITY_HINT, fields[i].key, c->label, &c->places[i],
+        finding_add(j->out, SEVERITY_HINT, config_fields[i].key, c->label, &c->places[i],
                     NCCLSHIM_ORIGIN_COMM, "", "%s = %s is set as well and would win", s->name,
                     s->value);
     else
-        finding_add(j->out, SEVERITY_WARN, fields[i].key, c->label, &c->places[i],
+        finding_add(j->out, SEVERITY_WARN, config_fields[i].key, c->label, &c->places[i],
                     NCCLSHIM_ORIGIN_COMM,
                     from_profile(s) ? "take the variable out of the profile"
                                     : "unset the variable where the server is started",
@@ -106,7 +95,7 @@ static void section_limits(const struct judge *j, const struct comm_section *c)
     if (!gives(c, CONFIG_MIN_CTAS) && !gives(c, CONFIG_MAX_CTAS))
         return;
     if (least && most && least > most)
-        finding_add(j->out, SEVERITY_ERROR, fields[at].key, c->label, &c->places[at],
+        finding_add(j->out, SEVERITY_ERROR, config_fields[at].key, c->label, &c->places[at],
                     NCCLSHIM_ORIGIN_COMM, "make them agree",
                     "min_ctas = %d is above max_ctas = %d: NCCL refuses to make the communicator",
                     least, most);
@@ -135,8 +124,8 @@ static void graph_use(const struct judge *j, const struct comm_section *c)
 static void both_ways(const struct judge *j, const struct comm_section *c, int i)
 {
     for (size_t k = 0; k < c->env_count; k++)
-        if (!strcmp(c->env[k].name, fields[i].variable))
-            finding_add(j->out, SEVERITY_WARN, fields[i].key, c->label, &c->places[i],
+        if (!strcmp(c->env[k].name, config_fields[i].variable))
+            finding_add(j->out, SEVERITY_WARN, config_fields[i].key, c->label, &c->places[i],
                         NCCLSHIM_ORIGIN_COMM, "keep one of the two",
                         "no effect: %s in the same section wins in NCCL", c->env[k].name);
 }

@@ -6,15 +6,6 @@
 #include "shim/profile/judge.h"
 #include "shim/profile/version.h"
 
-static const struct {
-    const char *key;
-    int since;
-} fields[CONFIG_FIELD_COUNT] = {
-#define X(sym, key, offset, since, ...) {key, since},
-    NCCLSHIM_CONFIG_FIELDS(X)
-#undef X
-};
-
 static void wanted_version(const struct judge *j)
 {
     const struct version_range *r = &j->p->nccl;
@@ -49,11 +40,11 @@ static void section_version(const struct judge *j, const struct comm_section *c)
 
     version_text(j->version, is, sizeof(is));
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
-        if (c->set & 1u << i && j->version < fields[i].since)
-            finding_add(j->out, SEVERITY_WARN, fields[i].key, c->label, &c->places[i],
+        if (c->set & 1u << i && j->version < config_fields[i].since)
+            finding_add(j->out, SEVERITY_WARN, config_fields[i].key, c->label, &c->places[i],
                         NCCLSHIM_ORIGIN_COMM, "",
                         "no effect: NCCL %s has no such setting of a communicator, it came with %s",
-                        is, version_text(fields[i].since, since, sizeof(since)));
+                        is, version_text(config_fields[i].since, since, sizeof(since)));
     for (size_t i = 0; j->version < 22807 && i < c->env_count; i++)
         finding_add(
             j->out, SEVERITY_WARN, c->env[i].name, c->label, &c->env[i].place, NCCLSHIM_ORIGIN_COMM,

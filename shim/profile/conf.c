@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/profile/reader.h"
 
 static int add_line(struct conf_file *f, char *text, int number)
@@ -16,7 +17,7 @@ static int add_line(struct conf_file *f, char *text, int number)
     equals = strchr(text, '=');
     if (*text == '#' || !equals || equals == text)
         return 0;
-    l = ARRAY_ADD(f->lines, f->count);
+    l = GROW(f->lines, f->count);
     if (!l)
         return -1;
     l->name = strndup(text, (size_t)(equals - text));

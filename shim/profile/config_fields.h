@@ -10,6 +10,8 @@
 #ifndef NCCLSHIM_PROFILE_CONFIG_FIELDS_H
 #define NCCLSHIM_PROFILE_CONFIG_FIELDS_H
 
+#include <stdbool.h>
+
 /* X(symbol, key, offset, since version code, kind INT or STR, least, most, variable that beats it) */
 #define NCCLSHIM_CONFIG_FIELDS(X)                                                                  \
     X(CGA_CLUSTER_SIZE, "cga_cluster_size", 20, 21701, INT, 0, 8, "NCCL_CGA_CLUSTER_SIZE")         \
@@ -38,5 +40,14 @@ enum config_field {
 #undef X
         CONFIG_FIELD_COUNT
 };
+
+extern const struct config_field_facts {
+    const char *key;
+    unsigned offset;
+    int since;
+    bool text; /* a string; else a number from least to most */
+    int least, most;
+    const char *variable; /* of the environment; where it is set, it wins */
+} config_fields[CONFIG_FIELD_COUNT];
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/names.h"
 #include "shim/profile/profile.h"
 #include "shim/profile/reader.h"
@@ -164,7 +165,7 @@ static int list_folder(const char *dir, struct profile_entry **list, size_t *cou
 
     for (int i = 0; i < n; i++) {
         size_t len = strlen(found[i]->d_name) - 4;
-        struct profile_entry *e = rc ? NULL : array_add((void **)list, count, sizeof(**list));
+        struct profile_entry *e = rc ? NULL : GROW(*list, *count);
         if (e) {
             e->name = strndup(found[i]->d_name, len);
             if (asprintf(&e->path, "%s/%s", dir, found[i]->d_name) < 0)

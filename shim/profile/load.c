@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/digest.h"
+#include "shim/base/grow.h"
 #include "shim/profile/check.h"
 #include "shim/profile/reader.h"
 #include "shim/profile/source.h"
@@ -19,13 +21,6 @@ struct chain {
     profile_report *report;
     void *user;
 };
-
-static uint64_t fnv1a(uint64_t h, const char *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-    return h;
-}
 
 static char *name_of(const char *path)
 {
@@ -78,8 +73,8 @@ static int load_bytes(struct chain *c, const char *bytes, size_t size, const cha
     r.p = profile_new();
     if (!r.p)
         return error_set(c->e, path, 0, "memory is out");
-    c->digest = fnv1a(c->digest, bytes, size);
-    file = ARRAY_ADD(r.p->files, r.p->files_count);
+    c->digest = digest_bytes(c->digest, bytes, size);
+    file = GROW(r.p->files, r.p->files_count);
     r.p->name = name_of(path);
     r.p->path = strdup(path);
     r.p->description = strdup("");
@@ -167,7 +162,7 @@ static void chain_free(struct chain *c)
 static void chain_start(struct chain *c, struct error *e)
 {
     memset(c, 0, sizeof(*c));
-    c->digest = 0xcbf29ce484222325u;
+    c->digest = DIGEST_START;
     c->e = e;
     if (e)
         memset(e, 0, sizeof(*e));
@@ -186,7 +181,7 @@ static int none(struct profile **out, struct error *e)
         profile_free(p);
         return error_set(e, "", 0, "memory is out");
     }
-    p->digest = 0xcbf29ce484222325u;
+    p->digest = DIGEST_START;
     *out = p;
     return 0;
 }

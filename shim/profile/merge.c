@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/profile/reader.h"
 
 static bool has_env(const struct env_setting *list, size_t count, const char *name)
@@ -29,7 +30,7 @@ static int merge_env(struct env_setting **to, size_t *to_count, struct env_setti
     for (size_t i = 0; i < from_count; i++) {
         struct env_setting *s = NULL;
         if (!has_env(*to, own, from[i].name)) {
-            s = array_add((void **)to, to_count, sizeof(**to));
+            s = GROW(*to, *to_count);
             if (!s)
                 return -1;
             *s = from[i];
@@ -112,7 +113,7 @@ static int append_comm(struct profile *p, struct comm_section *from)
         memset(from, 0, sizeof(*from));
         return 0;
     }
-    s = ARRAY_ADD(p->comm, p->comm_count);
+    s = GROW(p->comm, p->comm_count);
     if (!s)
         return -1;
     *s = *from;
@@ -150,7 +151,7 @@ static int merge_comm(struct profile *p, struct profile *base)
 static int merge_tune(struct profile *p, struct profile *base)
 {
     for (size_t i = 0; i < base->tune_count; i++) {
-        struct tune_rule *t = ARRAY_ADD(p->tune, p->tune_count);
+        struct tune_rule *t = GROW(p->tune, p->tune_count);
         if (!t)
             return -1;
         *t = base->tune[i];
@@ -191,7 +192,7 @@ static void merge_log(struct profile *p, const struct profile *base)
 static int move_strings(char ***to, size_t *to_count, char **from, size_t *from_count)
 {
     while (*from_count) {
-        char **slot = array_add((void **)to, to_count, sizeof(**to));
+        char **slot = GROW(*to, *to_count);
         if (!slot)
             return -1;
         *slot = from[0];
@@ -202,7 +203,7 @@ static int move_strings(char ***to, size_t *to_count, char **from, size_t *from_
 
 static int merge_inherits(struct profile *p, struct profile *base)
 {
-    char **slot = ARRAY_ADD(p->inherits, p->inherits_count);
+    char **slot = GROW(p->inherits, p->inherits_count);
 
     if (!slot)
         return -1;

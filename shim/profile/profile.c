@@ -9,16 +9,6 @@
 #include "shim/base/names.h"
 #include "shim/profile/reader.h"
 
-void *array_add(void **array, size_t *count, size_t element_bytes)
-{
-    void *grown = reallocarray(*array, *count + 1, element_bytes);
-
-    if (!grown)
-        return NULL;
-    *array = grown;
-    return memset((char *)grown + (*count)++ * element_bytes, 0, element_bytes);
-}
-
 struct profile *profile_new(void)
 {
     struct profile *p = calloc(1, sizeof(*p));

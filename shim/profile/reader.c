@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/names.h"
 #include "shim/profile/ini.h"
 #include "shim/profile/source.h"
@@ -66,7 +67,7 @@ static int see(struct reader *r, int section, const char *name, int line)
         reader_error(r, line, "more than %d keys; this is no profile", KEYS_MAX);
         return -1;
     }
-    s = ARRAY_ADD(r->seen, r->seen_count);
+    s = GROW(r->seen, r->seen_count);
     if (!s || !(s->name = strdup(name)))
         return reader_no_memory(r);
     s->section = section;

@@ -126,8 +126,4 @@ void env_setting_free(struct env_setting *s);
 void comm_section_free(struct comm_section *s);
 void tune_rule_free(struct tune_rule *t);
 
-/* One more element, zeroed, at the end of an array. NULL when memory is out. */
-void *array_add(void **array, size_t *count, size_t element_bytes);
-#define ARRAY_ADD(array, count) array_add((void **)&(array), &(count), sizeof(*(array)))
-
 #endif

@@ -4,26 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/names.h"
 #include "shim/profile/reader.h"
 
-struct field {
-    const char *key;
-    bool text;
-    int least, most;
-};
-
-#define FIELD_INT false
-#define FIELD_STR true
-static const struct field fields[CONFIG_FIELD_COUNT] = {
-#define X(sym, key, offset, since, kind, least, most, variable) {key, FIELD_##kind, least, most},
-    NCCLSHIM_CONFIG_FIELDS(X)
-#undef X
-};
-
 int section_comm_start(struct reader *r, int line)
 {
-    struct comm_section *s = ARRAY_ADD(r->p->comm, r->p->comm_count);
+    struct comm_section *s = GROW(r->p->comm, r->p->comm_count);
 
     if (!s)
         return reader_no_memory(r);
@@ -47,7 +34,7 @@ static int refuse_key(struct reader *r, const char *key, int line)
                             "a communicator's name is the program's; `name` is the "
                             "condition on it");
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
-        words[5 + i] = fields[i].key;
+        words[5 + i] = config_fields[i].key;
     near = nearest_name(key, words);
     return reader_error(r, line, "[comm] has no key '%s'%s%s%s", key,
                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
@@ -55,7 +42,7 @@ static int refuse_key(struct reader *r, const char *key, int line)
 
 static int set_field(struct reader *r, struct comm_section *s, int n, const char *raw, int line)
 {
-    const struct field *f = &fields[n];
+    const struct config_field_facts *f = &config_fields[n];
     struct clean_value v;
     int rc = reader_clean(r, f->key, raw, true, line, &v);
 
@@ -82,7 +69,7 @@ int section_comm_key(struct reader *r, const char *key, const char *raw, int lin
     if (!strncmp(key, "NCCL_", 5))
         return env_setting_add(r, &s->env, &s->env_count, key, raw, line);
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
-        if (!strcmp(key, fields[i].key))
+        if (!strcmp(key, config_fields[i].key))
             return set_field(r, s, i, raw, line);
     if (*s->label) {
         rc = condition_key(r, &s->when, key, raw, line);

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/profile/env_value.h"
 #include "shim/profile/reader.h"
 
 int env_setting_add(struct reader *r, struct env_setting **list, size_t *count, const char *key,
                     const char *raw, int line)
 {
-    struct env_setting *s = array_add((void **)list, count, sizeof(**list));
+    struct env_setting *s = GROW(*list, *count);
 
     if (!s)
         return reader_no_memory(r);

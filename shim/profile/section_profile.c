@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/names.h"
 #include "shim/base/size.h"
 #include "shim/profile/reader.h"
@@ -47,7 +48,7 @@ static int allow_one(struct reader *r, const char *name, int line)
                             name);
     if (never_ours(name))
         return reader_error(r, line, "allow_unknown: %s is never a profile's to set", name);
-    slot = ARRAY_ADD(r->p->allow_unknown, r->p->allow_unknown_count);
+    slot = GROW(r->p->allow_unknown, r->p->allow_unknown_count);
     if (!slot || !(*slot = strdup(name)))
         return reader_no_memory(r);
     return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/names.h"
 #include "shim/base/size.h"
 #include "shim/profile/choice.h"
@@ -176,7 +177,7 @@ static int read_value(struct reader *r, char *text, int line, struct tune_rule *
 static int add_rule(struct reader *r, const struct tune_rule *read, const char *key,
                     const char *value, int line)
 {
-    struct tune_rule *t = ARRAY_ADD(r->p->tune, r->p->tune_count);
+    struct tune_rule *t = GROW(r->p->tune, r->p->tune_count);
 
     if (!t)
         return reader_no_memory(r);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/profile/apply.h"
 #include "shim/profile/check.h"
 #include "shim/profile/conf.h"
@@ -18,7 +19,7 @@ const struct setting *settings_find(const struct settings *s, const char *name)
 
 static struct setting *add(struct settings *s, const char *name, const char *value, int origin)
 {
-    struct setting *n = ARRAY_ADD(s->list, s->count);
+    struct setting *n = GROW(s->list, s->count);
 
     if (n) {
         n->name = name;
@@ -63,7 +64,7 @@ static int add_shell(struct settings *s, char *const *env)
         char **name;
         if (strncmp(*env, "NCCL_", 5) || !(*env)[n] || planned(s->plan, *env, n))
             continue;
-        name = ARRAY_ADD(s->names, s->names_count);
+        name = GROW(s->names, s->names_count);
         if (!name || !(*name = strndup(*env, n)) ||
             !add(s, *name, *env + n + 1, NCCLSHIM_ORIGIN_USER))
             return -1;

@@ -10,16 +10,13 @@
 #include "shim/profile/reader.h"
 #include "shim/profile/source.h"
 
-static const struct {
-    const char *key;
-    bool text;
-} fields[CONFIG_FIELD_COUNT] = {
-#define FIELD_INT false
-#define FIELD_STR true
-#define X(sym, key, offset, since, kind, ...) {key, FIELD_##kind},
-    NCCLSHIM_CONFIG_FIELDS(X)
-#undef X
-};
+const char *config_field_value(const struct comm_section *c, int field, char *buf, size_t size)
+{
+    if (config_fields[field].text)
+        return c->text[field];
+    snprintf(buf, size, "%d", c->number[field]);
+    return buf;
+}
 
 static bool needs_quotes(const char *v)
 {
@@ -115,10 +112,10 @@ static void write_comm(const struct comm_section *c, FILE *out)
     }
     for (int i = 0; i < CONFIG_FIELD_COUNT; i++)
         if (c->set & 1u << i) {
-            if (fields[i].text)
-                write_key(fields[i].key, c->text[i], out);
+            if (config_fields[i].text)
+                write_key(config_fields[i].key, c->text[i], out);
             else
-                fprintf(out, "%s = %d\n", fields[i].key, c->number[i]);
+                fprintf(out, "%s = %d\n", config_fields[i].key, c->number[i]);
         }
     for (size_t i = 0; i < c->env_count; i++)
         write_key(c->env[i].name, c->env[i].value, out);

@@ -19,4 +19,7 @@ void condition_write(const struct comm_condition *c, const char *before, FILE *o
 /* "allreduce 0-64K = ring ll channels=2", in one normal form whatever was written. */
 void tune_rule_write(const struct tune_rule *t, FILE *out);
 
+/* Text of one field that a [comm] section gives. */
+const char *config_field_value(const struct comm_section *c, int field, char *buf, size_t size);
+
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
+
 #define PLACE_ALIGN 512u
 
 uint32_t bench_call_end(const struct workload *w, uint32_t step)
@@ -17,33 +19,6 @@ uint32_t bench_call_end(const struct workload *w, uint32_t step)
     return end;
 }
 
-/* ---- growing arrays -------------------------------------------------------------------------- */
-
-static void *one_more(void *array, uint32_t *count, uint32_t *room, size_t size)
-{
-    char *more = array;
-
-    if (*count == *room) {
-        uint32_t wanted = *room ? *room * 2 : 16;
-
-        more = realloc(array, wanted * size);
-        if (!more)
-            return NULL;
-        memset(more + *room * size, 0, (wanted - *room) * size);
-        *room = wanted;
-    }
-    ++*count;
-    return more;
-}
-
-#define GROW(array, count, room)                                                                   \
-    ({                                                                                             \
-        void *grown_ = one_more(array, &count, &room, sizeof(*(array)));                           \
-        if (grown_)                                                                                \
-            array = grown_;                                                                        \
-        grown_ ? &(array)[count - 1] : NULL;                                                       \
-    })
-
 /* ---- units ----------------------------------------------------------------------------------- */
 
 static uint64_t placed(uint64_t *used, uint64_t bytes)
@@ -56,7 +31,7 @@ static uint64_t placed(uint64_t *used, uint64_t bytes)
 
 static struct bench_unit *add_unit(struct bench_plan *p, bool graph)
 {
-    struct bench_unit *u = GROW(p->units, p->unit_count, p->unit_room);
+    struct bench_unit *u = GROW(p->units, p->unit_count);
 
     if (u)
         *u = (struct bench_unit){.graph = graph, .first = p->op_count};
@@ -72,7 +47,7 @@ static int add_call(struct bench_plan *p, const struct workload *w, int ranks, u
 
     for (uint32_t i = step; i < end; i++) {
         const struct workload_step *s = &w->steps[i];
-        struct bench_op *o = GROW(p->ops, p->op_count, p->op_room);
+        struct bench_op *o = GROW(p->ops, p->op_count);
         int n = workload_comm_ranks(&w->comms[s->comm], ranks);
 
         if (!o)
@@ -151,7 +126,7 @@ static int make_rows(struct bench_plan *p, const struct workload *w,
             if (same_kind(w, &p->rows[r], step))
                 row = &p->rows[r];
         if (!row) {
-            row = GROW(p->rows, p->row_count, p->row_room);
+            row = GROW(p->rows, p->row_count);
             if (!row)
                 return -1;
             row->step = step;
@@ -179,7 +154,7 @@ static uint32_t times_of(uint64_t runs, uint64_t most)
 
 static int add_turn(struct bench_plan *p, uint32_t unit, uint32_t times)
 {
-    struct bench_turn *t = GROW(p->turns, p->turn_count, p->turn_room);
+    struct bench_turn *t = GROW(p->turns, p->turn_count);
 
     if (!t)
         return -1;

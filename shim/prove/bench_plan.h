@@ -47,13 +47,13 @@ struct bench_turn {
 
 struct bench_plan {
     struct bench_op *ops;
-    uint32_t op_count, op_room;
+    uint32_t op_count;
     struct bench_unit *units;
-    uint32_t unit_count, unit_room;
+    uint32_t unit_count;
     struct bench_row *rows;
-    uint32_t row_count, row_room;
+    uint32_t row_count;
     struct bench_turn *turns; /* of the pass; none: there is no pass */
-    uint32_t turn_count, turn_room;
+    uint32_t turn_count;
     uint64_t pass_calls;
     uint64_t arena_bytes;
 };

@@ -396,13 +396,9 @@ int workload_from_run(struct workload *w, const char *given, struct error *e)
     static const struct run_filter all = RUN_FILTER_ALL;
     struct recorded *c = calloc(1, sizeof(*c));
     struct run *r = NULL;
-    char *path = NULL;
-    bool live;
-    int rc = c ? run_find(given, &path, &live, e) : error_set(e, NULL, 0, "out of memory");
+    int rc = c ? run_open_given(given, &all, &r, e) : error_set(e, NULL, 0, "out of memory");
 
     workload_init(w);
-    if (rc == 0)
-        rc = run_open(path, live, &all, &r, e);
     if (rc == 0) {
         c->r = r;
         c->w = w;
@@ -410,7 +406,6 @@ int workload_from_run(struct workload *w, const char *given, struct error *e)
         rc = take(c);
     }
     run_free(r);
-    free(path);
     free(c);
     if (rc < 0)
         workload_free(w);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/paths.h"
 #include "shim/prove/intake.h"
 
@@ -89,15 +90,14 @@ static struct refused *refusal_of(struct collector *c, const char *name)
     for (size_t i = 0; i < c->refused_count; i++)
         if (!strcmp(c->refused[i].name, name))
             return &c->refused[i];
-    r = realloc(c->refused, (c->refused_count + 1) * sizeof(*r));
+    r = GROW(c->refused, c->refused_count);
     if (!r)
         return NULL;
-    c->refused = r;
-    r += c->refused_count;
-    *r = (struct refused){strdup(name), 0};
-    if (!r->name)
+    r->name = strdup(name);
+    if (!r->name) {
+        c->refused_count--;
         return NULL;
-    c->refused_count++;
+    }
     return r;
 }
 

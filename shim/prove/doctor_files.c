@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/prove/doctor_files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -102,4 +103,17 @@ bool doctor_list_has(const char *list, const char *separators, const char *want)
         list += n + (list[n] != '\0');
     }
     return false;
+}
+
+bool doctor_has_entries(const char *root, const char *path)
+{
+    char full[DOCTOR_PATH];
+    DIR *d = opendir(doctor_path(full, root, "%s", path));
+    struct dirent *e = NULL;
+
+    while (d && (e = readdir(d)) && e->d_name[0] == '.')
+        ;
+    if (d)
+        closedir(d);
+    return e != NULL;
 }

@@ -29,6 +29,8 @@ const char *doctor_getenv(const struct doctor_env *env, const char *name);
 
 /* Is `want` a member of the list, split at any of `separators`, by the last part of its path? */
 bool doctor_list_has(const char *list, const char *separators, const char *want);
+/* Is there a folder ROOT/path with something in it? */
+bool doctor_has_entries(const char *root, const char *path);
 /* What follows the last slash. */
 const char *doctor_base_name(const char *path);
 

@@ -99,19 +99,6 @@ void doctor_shm_judge(struct doctor_list *l, const struct doctor_shm *s)
 /* ---- locked memory -----------------------------------------------------------------------------
  */
 
-static bool has_rdma(const char *root)
-{
-    char path[DOCTOR_PATH];
-    DIR *d = opendir(doctor_path(path, root, "/sys/class/infiniband"));
-    struct dirent *e = NULL;
-
-    while (d && (e = readdir(d)) && e->d_name[0] == '.')
-        ;
-    if (d)
-        closedir(d);
-    return e != NULL;
-}
-
 /* "Max locked memory         8388608              8388608              bytes" */
 void doctor_memlock_judge(struct doctor_list *l, const char *root, int pid)
 {
@@ -136,7 +123,7 @@ void doctor_memlock_judge(struct doctor_list *l, const char *root, int pid)
     if (end == at) {
         f = doctor_add(l, DOCTOR_OK, "memlock", "locked memory is not limited");
         doctor_fact(f, "bytes", json_null());
-    } else if (has_rdma(root) && bytes < GIB) {
+    } else if (doctor_has_entries(root, "/sys/class/infiniband") && bytes < GIB) {
         f = doctor_add(l, DOCTOR_WARN, "memlock",
                        "locked memory is limited to %s: NCCL can't register its buffers with the "
                        "RDMA cards here",

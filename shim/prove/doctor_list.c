@@ -6,29 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
+
 struct doctor_finding *doctor_add(struct doctor_list *l, enum doctor_level level, const char *topic,
                                   const char *fmt, ...)
 {
-    struct doctor_finding *more = realloc(l->list, (l->count + 1) * sizeof(*more));
-    struct doctor_finding *f;
+    struct doctor_finding *f = GROW(l->list, l->count);
     va_list args;
     int n;
 
-    if (!more) {
+    if (!f) {
         l->broken = true;
         return NULL;
     }
-    l->list = more;
-    f = &more[l->count];
     *f = (struct doctor_finding){.level = level, .topic = topic};
     va_start(args, fmt);
     n = vasprintf(&f->text, fmt, args);
     va_end(args);
     if (n < 0) {
+        l->count--;
         l->broken = true;
         return NULL;
     }
-    l->count++;
     return f;
 }
 

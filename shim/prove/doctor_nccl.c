@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "shim/base/grow.h"
 #include "shim/prove/doctor_nccl.h"
 #include "shim/show/json.h"
 
@@ -44,17 +45,15 @@ static void add(void *user, const char *path)
     for (size_t i = 0; i < all->count; i++)
         if (all->list[i].dev == st.st_dev && all->list[i].ino == st.st_ino)
             return;
-    more = realloc(all->list, (all->count + 1) * sizeof(*more));
+    more = GROW(all->list, all->count);
     if (!more)
         return;
-    all->list = more;
-    more = &all->list[all->count];
     *more = (struct doctor_library){
         .path = strdup(path), .how = s->how, .dev = st.st_dev, .ino = st.st_ino};
-    if (!more->path)
-        return;
-    all->count++;
-    doctor_nccl_version(full, more->version);
+    if (more->path)
+        doctor_nccl_version(full, more->version);
+    else
+        all->count--;
 }
 
 static void add_glob(struct search *s, const char *pattern)

@@ -142,19 +142,6 @@ static void judge_acs(struct doctor_list *l, const struct bridges *b)
     doctor_fact(f, "redirecting", json_integer(b->redirecting));
 }
 
-static bool has_entries(const char *root)
-{
-    char path[DOCTOR_PATH];
-    DIR *d = opendir(doctor_path(path, root, "/sys/kernel/iommu_groups"));
-    struct dirent *e = NULL;
-
-    while (d && (e = readdir(d)) && e->d_name[0] == '.')
-        ;
-    if (d)
-        closedir(d);
-    return e != NULL;
-}
-
 /* The word of /proc/cmdline that speaks of the IOMMU. */
 static void boot_word(const char *root, char buf[64])
 {
@@ -176,7 +163,7 @@ static void judge_iommu(struct doctor_list *l, const char *root, const char *mod
     char boot[64];
 
     boot_word(root, boot);
-    if (!has_entries(root)) {
+    if (!doctor_has_entries(root, "/sys/kernel/iommu_groups")) {
         f = doctor_add(l, DOCTOR_OK, "iommu", "no IOMMU is in use");
     } else if (!strcmp(mode, "identity")) {
         f = doctor_add(l, DOCTOR_OK, "iommu",

@@ -8,10 +8,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/paths.h"
 #include "shim/prove/doctor_nccl.h"
 #include "shim/prove/doctor_process.h"
-#include "shim/prove/elf.h"
+#include "shim/prove/elf_facts.h"
 
 #define MAPS_MAX (16u << 20) /* a server with 100,000 mappings has 8 MiB */
 #define ENVIRONMENT_MAX (1u << 20)
@@ -190,11 +191,10 @@ static struct kin *list_processes(const char *root, size_t *count)
         close = strrchr(stat, ')'); /* a program's name may hold anything */
         if (!close || sscanf(close + 1, " %*c %d", &parent) != 1)
             continue;
-        more = realloc(k, (*count + 1) * sizeof(*k));
+        more = GROW(k, *count);
         if (!more)
             break;
-        k = more;
-        k[(*count)++] = (struct kin){pid, parent, false};
+        *more = (struct kin){pid, parent, false};
     }
     if (d)
         closedir(d);
@@ -229,12 +229,11 @@ static void mark_family(struct kin *k, size_t count, int pid)
 
 static int keep(struct doctor_processes *all, struct doctor_process *p)
 {
-    struct doctor_process *more = realloc(all->list, (all->count + 1) * sizeof(*more));
+    struct doctor_process *more = GROW(all->list, all->count);
 
     if (!more)
         return -1;
-    all->list = more;
-    all->list[all->count++] = *p;
+    *more = *p;
     return 0;
 }
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "shim/base/paths.h"
-#include "shim/prove/elf.h"
+#include "shim/prove/elf_facts.h"
 #include "shim/prove/signals.h"
 
 #ifndef NCCLSHIM_LIBDIR

@@ -160,17 +160,23 @@ int offspring_start(struct nursery *n, struct offspring *c, char *const *argv, c
     return c->pid > 0 ? 0 : -1;
 }
 
-/* All children, adopted ones as well; only the one asked for tells anything. */
+bool reap_children(pid_t pid, int *status)
+{
+    bool found = false;
+    int s;
+    pid_t ended;
+
+    while ((ended = waitpid(-1, &s, WNOHANG)) > 0)
+        if (ended == pid) {
+            found = true;
+            *status = s;
+        }
+    return found;
+}
+
 static void reap(struct offspring *c)
 {
-    int status;
-    pid_t pid;
-
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        if (pid == c->pid) {
-            c->over = true;
-            c->status = status;
-        }
+    c->over |= reap_children(c->pid, &c->status);
 }
 
 static bool asks_us_to_end(int number)

@@ -60,6 +60,12 @@ enum offspring_event offspring_wait(struct nursery *n, struct offspring *c, uint
  */
 void offspring_end(struct nursery *n, struct offspring *c, unsigned grace_ms, bool parent_last);
 
+/*
+ * Take the end of every child, adopted ones as well: as the first process of a container we get
+ * orphans, too. True when `pid` was among them; then *status is filled.
+ */
+bool reap_children(pid_t pid, int *status);
+
 /* "exit code 3", "signal 9 (Killed)" */
 const char *offspring_status(int status, char *buf, size_t size);
 

@@ -105,13 +105,19 @@ static int set_path(struct runfolder *r, const char *path, struct error *e)
     return 0;
 }
 
-static int make_given(struct runfolder *r, const char *path, struct error *e)
+/* There or made. */
+static int open_given(struct runfolder *r, const char *path, struct error *e)
 {
     if (set_path(r, path, e) < 0)
         return -1;
     if (mkdir(r->path, 0777) < 0 && errno != EEXIST)
         return error_set(e, r->path, 0, "can't make the run folder: %s", strerror(errno));
-    if (open_folder(r, e) < 0)
+    return open_folder(r, e);
+}
+
+static int make_given(struct runfolder *r, const char *path, struct error *e)
+{
+    if (open_given(r, path, e) < 0)
         return -1;
     if (!is_empty(r->path)) {
         close(r->fd);
@@ -154,11 +160,7 @@ int runfolder_make(struct runfolder *r, const char *path, char *const *command, 
 
 int runfolder_open(struct runfolder *r, const char *path, struct error *e)
 {
-    if (set_path(r, path, e) < 0)
-        return -1;
-    if (mkdir(r->path, 0777) < 0 && errno != EEXIST)
-        return error_set(e, r->path, 0, "can't make the run folder: %s", strerror(errno));
-    if (open_folder(r, e) < 0)
+    if (open_given(r, path, e) < 0)
         return -1;
     if (faccessat(r->fd, "run.json", F_OK, 0) == 0 || is_empty(r->path))
         return 0;

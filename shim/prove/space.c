@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shim/base/names.h"
+#include "shim/profile/apply.h"
 #include "shim/profile/nccl_vars.h"
 
 #define TUNER_SINCE 22100 /* rules go through the tuner interface; chunk through its v6 */
@@ -42,16 +43,6 @@ void space_default(struct tune_space *s)
 /* ---- what can't be tried here -----------------------------------------------------------------
  */
 
-static const char *in_env(char *const *env, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (; env && *env; env++)
-        if (!strncmp(*env, name, n) && (*env)[n] == '=')
-            return *env + n + 1;
-    return NULL;
-}
-
 struct pruning {
     struct tune_space *s;
     const struct space_facts *f;
@@ -73,8 +64,8 @@ static const char *why_not(const struct pruning *p, const struct space_setting *
 {
     const struct space_facts *f = p->f;
     const struct nccl_var *v = x->comm ? NULL : nccl_var_find(x->name);
-    const char *off = in_env(f->env, "NCCL_P2P_DISABLE"),
-               *set = x->comm ? NULL : in_env(f->env, x->name);
+    const char *off = env_lookup(f->env, "NCCL_P2P_DISABLE"),
+               *set = x->comm ? NULL : env_lookup(f->env, x->name);
 
     if (v && f->version && !nccl_var_in(v, f->version))
         return "this NCCL does not have it";
@@ -127,7 +118,7 @@ void space_prune(struct tune_space *s, const struct space_facts *f,
             "no effect");
     }
     for (int i = 0; i < 2; i++) {
-        const char *name = i ? "NCCL_PROTO" : "NCCL_ALGO", *value = in_env(f->env, name);
+        const char *name = i ? "NCCL_PROTO" : "NCCL_ALGO", *value = env_lookup(f->env, name);
         if (value)
             say(&p, i ? "any protocol beside NCCL_PROTO" : "any algorithm beside NCCL_ALGO",
                 "that variable is set in the environment and goes before every rule; unset it");

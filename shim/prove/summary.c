@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/show/term.h"
+
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t h = (a ^ (b + 0x9E3779B97F4A7C15ull + (a << 6) + (a >> 2))) * 0x100000001b3ull;
@@ -144,21 +146,6 @@ int summarize(struct summary *s, const struct process_summary *const *list, size
     return count_comms(s, list, count);
 }
 
-/* 9412640 -> "9,412,640" */
-static const char *grouped(uint64_t n, char buf[32])
-{
-    char digits[24];
-    int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), at = 0;
-
-    for (int i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0)
-            buf[at++] = ',';
-        buf[at++] = digits[i];
-    }
-    buf[at] = '\0';
-    return buf;
-}
-
 static const char *plural(uint64_t n)
 {
     return n == 1 ? "" : "s";
@@ -166,24 +153,24 @@ static const char *plural(uint64_t n)
 
 void summary_text(const struct summary *s, char *buf, size_t size)
 {
-    char a[32], b[32], c[32], d[32], more[160] = "";
+    char a[UNIT_SIZE], b[UNIT_SIZE], c[UNIT_SIZE], d[UNIT_SIZE], f[UNIT_SIZE], more[160] = "";
     size_t n = 0;
 
     if (s->torn)
-        n += (size_t)snprintf(more + n, sizeof(more) - n, ", %s torn", grouped(s->torn, a));
+        n += (size_t)snprintf(more + n, sizeof(more) - n, ", %s torn", unit_count(s->torn, a));
     if (s->without_site)
         n += (size_t)snprintf(more + n, sizeof(more) - n, ", %s without a call site",
-                              grouped(s->without_site, a));
+                              unit_count(s->without_site, a));
     if (s->timed == 0 && s->calls)
         n += (size_t)snprintf(more + n, sizeof(more) - n, ", %s calls counted but not timed",
-                              grouped(s->calls, a));
+                              unit_count(s->calls, a));
     if (s->missed)
         snprintf(more + n, sizeof(more) - n, ", %zu process%s in which NCCL bypassed the shim",
                  s->missed, s->missed == 1 ? "" : "es");
     snprintf(buf, size,
              "%s rank%s%s, %s communicator%s, %s collective%s timed, %s lost%s, "
              "%s not intercepted",
-             grouped(s->ranks, a), plural(s->ranks), s->simulated ? " (simulated GPUs)" : "",
-             grouped(s->comms, b), plural(s->comms), grouped(s->timed, c), plural(s->timed),
-             grouped(s->lost, d), more, grouped(s->not_intercepted, (char[32]){0}));
+             unit_count(s->ranks, a), plural(s->ranks), s->simulated ? " (simulated GPUs)" : "",
+             unit_count(s->comms, b), plural(s->comms), unit_count(s->timed, c), plural(s->timed),
+             unit_count(s->lost, d), more, unit_count(s->not_intercepted, f));
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
+
 #define BOOK_RUNS 64 /* of one kind that are looked at */
 
 static const struct {
@@ -112,30 +114,16 @@ static double spread_of(const struct tune_book *b, size_t row)
 /* ---- keeping ----------------------------------------------------------------------------------
  */
 
-static int grow(struct tune_book *b)
-{
-    size_t room = b->room ? b->room * 2 : 64;
-    struct tune_trial **more =
-        b->count < b->room ? b->trials : realloc(b->trials, room * sizeof(*more));
-
-    if (!more)
-        return -1;
-    if (b->count == b->room)
-        b->room = room;
-    b->trials = more;
-    return 0;
-}
-
 const struct tune_trial *book_add(struct tune_book *b, const struct tune_trial *t)
 {
-    struct tune_trial *copy = malloc(sizeof(*copy));
+    struct tune_trial *copy = malloc(sizeof(*copy)), **place;
 
-    if (!copy || grow(b) < 0) {
+    if (!copy || !(place = GROW(b->trials, b->count))) {
         free(copy);
         return NULL;
     }
     *copy = *t;
-    b->trials[b->count++] = copy;
+    *place = copy;
     for (size_t i = 0; b->w && i < b->w->row_count; i++)
         b->spread[i] = spread_of(b, i);
     return copy;
@@ -147,7 +135,7 @@ void book_free(struct tune_book *b)
         free(b->trials[i]);
     free(b->trials);
     b->trials = NULL;
-    b->count = b->room = 0;
+    b->count = 0;
 }
 
 unsigned book_runs(const struct tune_book *b, const struct candidate *c)

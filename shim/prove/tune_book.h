@@ -37,7 +37,7 @@ struct tune_trial {
 struct tune_book {
     const struct tune_work *w;
     struct tune_trial **trials;
-    size_t count, room;
+    size_t count;
     double spread[TUNE_ROWS]; /* private: renewed with each trial */
 };
 

@@ -14,6 +14,7 @@
 #include "shim/prove/collector.h"
 #include "shim/prove/heirs.h"
 #include "shim/prove/launch.h"
+#include "shim/prove/offspring.h"
 #include "shim/prove/signals.h"
 
 #define LINGER_NS 5000000000ull /* for workers that end a little after the command itself */
@@ -110,17 +111,9 @@ static int make_folders(struct run *r, struct error *e)
     return r->collector ? 0 : -1;
 }
 
-/* Wait for every child: as first process of a container we get orphans too. */
 static void reap(struct run *r)
 {
-    int status;
-    pid_t pid;
-
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        if (pid == r->child) {
-            r->over = true;
-            r->status = status;
-        }
+    r->over |= reap_children(r->child, &r->status);
 }
 
 static void tell_changes(struct run *r)

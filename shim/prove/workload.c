@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shim/base/digest.h"
+#include "shim/base/grow.h"
 #include "shim/base/size.h"
 
 void workload_init(struct workload *w)
@@ -31,18 +32,12 @@ int workload_add_comm(struct workload *w, const char *name)
 
 int workload_add_step(struct workload *w, const struct workload_step *s)
 {
-    if (w->step_count == w->step_room) {
-        uint32_t room = w->step_room ? w->step_room * 2 : 64;
-        struct workload_step *more = NULL;
+    struct workload_step *more =
+        w->step_count < WORKLOAD_STEPS ? GROW(w->steps, w->step_count) : NULL;
 
-        if (room <= WORKLOAD_STEPS)
-            more = realloc(w->steps, room * sizeof(*more));
-        if (!more)
-            return -1;
-        w->steps = more;
-        w->step_room = room;
-    }
-    w->steps[w->step_count++] = *s;
+    if (!more)
+        return -1;
+    *more = *s;
     return 0;
 }
 

@@ -44,7 +44,7 @@ struct workload {
     struct workload_comm comms[WORKLOAD_COMMS];
     uint32_t comm_count;
     struct workload_step *steps; /* those of one graph follow each other */
-    uint32_t step_count, step_room;
+    uint32_t step_count;
     bool sequence;   /* the order means something: it can be played as a whole */
     uint32_t ranks;  /* of the run it was taken from; 0 = any number */
     char source[512]; /* for people: "run ncclshim-runs/...", "sizes 8K-64M" */

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "shim/show/findings.h"
+#include "shim/show/overview.h"
 #include "shim/show/term.h"
 #include "shim/stats/compare.h"
 
@@ -21,7 +21,7 @@ struct setting_changes {
 };
 
 /* settings: one a side (of its first run). 0, or -1 when memory is out. */
-int setting_changes_make(const struct compare *c, const struct settings *settings,
+int setting_changes_make(const struct compare *c, const struct run_settings *settings,
                          struct setting_changes *out);
 void setting_changes_free(struct setting_changes *s);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/names.h"
 #include "shim/show/compare_show.h"
 #include "shim/show/table.h"
@@ -58,7 +59,7 @@ static bool have(const struct setting_changes *s, const char *name)
 }
 
 static int add_change(struct setting_changes *out, const struct compare *c,
-                      const struct settings *settings, const char *name)
+                      const struct run_settings *settings, const char *name)
 {
     struct setting_change *more, change = {0};
     bool differs = false;
@@ -68,24 +69,23 @@ static int add_change(struct setting_changes *out, const struct compare *c,
         return -1;
     snprintf(change.name, sizeof(change.name), "%s", name);
     for (size_t s = 0; s < c->side_count; s++) {
-        const struct setting *item = setting_named(&settings[s], name);
-        const struct setting_value *v = item ? setting_usual(item, c->sides[s].runs[0]) : NULL;
+        const struct run_setting *item = run_setting_named(&settings[s], name);
+        const struct run_setting_value *v = item ? run_setting_usual(item, c->sides[s].runs[0]) : NULL;
         change.values[s] = v ? v->value : NULL;
         if (!change.values[s] != !change.values[0] ||
             (change.values[s] && strcmp(change.values[s], change.values[0])))
             differs = true;
     }
-    more = differs ? realloc(out->items, (out->count + 1) * sizeof(*more)) : NULL;
+    more = differs ? GROW(out->items, out->count) : NULL;
     if (!more) {
         free(change.values);
         return differs ? -1 : 0;
     }
-    out->items = more;
-    more[out->count++] = change;
+    *more = change;
     return 0;
 }
 
-int setting_changes_make(const struct compare *c, const struct settings *settings,
+int setting_changes_make(const struct compare *c, const struct run_settings *settings,
                          struct setting_changes *out)
 {
     memset(out, 0, sizeof(*out));

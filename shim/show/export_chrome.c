@@ -11,7 +11,7 @@
 #include "shim/base/names.h"
 #include "shim/show/call_text.h"
 #include "shim/show/export.h"
-#include "shim/show/findings.h"
+#include "shim/show/overview.h"
 #include "shim/show/sink.h"
 #include "shim/show/term.h"
 #include "shim/show/trace.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "shim/base/names.h"
-#include "shim/show/findings.h"
+#include "shim/show/overview.h"
 #include "shim/show/term.h"
 
 #define STRAGGLER_SHARE 0.5 /* one rank is last in half of the calls that have a clear last one */
@@ -23,10 +23,10 @@
 #define SMALL_BYTES 65536u /* LL's and LL128's home; above, Simple is the usual choice */
 #define ROW_SHARE 0.05     /* rows below this share of the time are not spoken about */
 
-static void hint(struct findings *f, const char *key, bool serious, const char *fmt, ...)
+static void hint(struct overview *f, const char *key, bool serious, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-static void hint(struct findings *f, const char *key, bool serious, const char *fmt, ...)
+static void hint(struct overview *f, const char *key, bool serious, const char *fmt, ...)
 {
     struct hint *h;
     va_list ap;
@@ -60,7 +60,7 @@ static const char *row_label(const struct run_row *row, char *buf, size_t size)
 
 /* ---- can the numbers be trusted -------------------------------------------------------------- */
 
-static void about_coverage(struct findings *f)
+static void about_coverage(struct overview *f)
 {
     const struct run *r = f->run;
     char a[UNIT_SIZE], b[UNIT_SIZE];
@@ -88,7 +88,7 @@ static void about_coverage(struct findings *f)
              unit_count(r->bad, a));
 }
 
-static void about_unfinished(struct findings *f)
+static void about_unfinished(struct overview *f)
 {
     const struct run *r = f->run;
     char label[64], n[UNIT_SIZE];
@@ -108,19 +108,19 @@ static void about_unfinished(struct findings *f)
     }
 }
 
-static void about_settings(struct findings *f)
+static void about_settings(struct overview *f)
 {
     const struct run *r = f->run;
-    const struct settings *s = &f->settings;
-    const struct setting *graph = setting_named(s, "NCCL_GRAPH_MIXING_SUPPORT");
-    const struct setting_value *usual;
+    const struct run_settings *s = &f->settings;
+    const struct run_setting *graph = run_setting_named(s, "NCCL_GRAPH_MIXING_SUPPORT");
+    const struct run_setting_value *usual;
     unsigned lost = 0, unread = 0, differ = 0;
     const char *lost_name = "", *unread_name = "", *differ_name = "";
 
     for (size_t i = 0; i < s->count; i++) {
         bool is_lost = false, ours = false;
         for (uint32_t p = 0; p < r->process_count; p++) {
-            const struct setting_value *v = &s->items[i].by_process[p];
+            const struct run_setting_value *v = &s->items[i].by_process[p];
             is_lost |= v->lost;
             ours |= v->value &&
                     (v->origin == NCCLSHIM_ORIGIN_PROFILE || v->origin == NCCLSHIM_ORIGIN_OVERRIDE);
@@ -152,7 +152,7 @@ static void about_settings(struct findings *f)
              "NCCL never asked for %s%s: this version does not know it, or had no use for it here.",
              unread_name, unread > 1 ? " and others" : "");
     for (uint32_t i = 0; i < r->comm_count && graph; i++)
-        if ((r->comms[i].flags & NCCLSHIM_COMM_MIXED_USE) && (usual = setting_usual(graph, r)) &&
+        if ((r->comms[i].flags & NCCLSHIM_COMM_MIXED_USE) && (usual = run_setting_usual(graph, r)) &&
             !strcmp(usual->value, "0")) {
             hint(f, "mixed_use", true,
                  "A communicator is used eagerly and in graphs with NCCL_GRAPH_MIXING_SUPPORT=0. "
@@ -164,7 +164,7 @@ static void about_settings(struct findings *f)
 
 /* ---- the ranks ------------------------------------------------------------------------------- */
 
-static void about_straggler(struct findings *f, uint32_t comm)
+static void about_straggler(struct overview *f, uint32_t comm)
 {
     const struct run *r = f->run;
     const struct arrivals *a = &f->arrivals[comm];
@@ -210,13 +210,13 @@ static void about_straggler(struct findings *f, uint32_t comm)
  * NCCL allows it where a communicator is never used eagerly while a graph runs
  * (docs/measurements.md).
  */
-static void about_graph_mixing(struct findings *f, uint32_t comm)
+static void about_graph_mixing(struct overview *f, uint32_t comm)
 {
     const struct run *r = f->run;
     char name[128], p50[UNIT_SIZE];
 
     if (r->comms[comm].flags & NCCLSHIM_COMM_MIXED_USE ||
-        setting_named(&f->settings, "NCCL_GRAPH_MIXING_SUPPORT"))
+        run_setting_named(&f->settings, "NCCL_GRAPH_MIXING_SUPPORT"))
         return;
     for (uint32_t i = 0; i < r->row_count; i++) {
         const struct run_row *row = &r->rows[i];
@@ -237,7 +237,7 @@ static void about_graph_mixing(struct findings *f, uint32_t comm)
     }
 }
 
-static void about_comm(struct findings *f, uint32_t comm)
+static void about_comm(struct overview *f, uint32_t comm)
 {
     const struct run_comm *c = &f->run->comms[comm];
     const struct ncclshim_comm *m = c->members[0].entry;
@@ -268,7 +268,7 @@ static void about_comm(struct findings *f, uint32_t comm)
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-static void about_row(struct findings *f, const struct run_row *row, uint64_t all_ns)
+static void about_row(struct overview *f, const struct run_row *row, uint64_t all_ns)
 {
     char label[64], a[UNIT_SIZE], b[UNIT_SIZE];
     uint64_t p50 = hist_quantile(&row->ns, 0.5), p99 = hist_quantile(&row->ns, 0.99);
@@ -301,7 +301,7 @@ static void about_row(struct findings *f, const struct run_row *row, uint64_t al
              unit_ns(p50, a), unit_ns(f->run->floor_ns, b));
 }
 
-static void about_rules(struct findings *f)
+static void about_rules(struct overview *f)
 {
     for (uint32_t i = 0; i < f->run->process_count; i++) {
         const struct log_file *log = f->run->processes[i].log;
@@ -327,7 +327,7 @@ static void about_rules(struct findings *f)
     }
 }
 
-static void about_copies(struct findings *f)
+static void about_copies(struct overview *f)
 {
     bool versions = false;
 
@@ -339,7 +339,7 @@ static void about_copies(struct findings *f)
              "same.");
 }
 
-static void about_passes(struct findings *f)
+static void about_passes(struct overview *f)
 {
     char share[UNIT_SIZE], label[96];
     const struct run_pass *p;
@@ -356,7 +356,7 @@ static void about_passes(struct findings *f)
          pass_label(p, label, sizeof(label)));
 }
 
-void hints_make(struct findings *f)
+void hints_make(struct overview *f)
 {
     uint64_t all_ns = total_ns(f->run);
 

@@ -12,7 +12,7 @@
 #include "shim/show/sink.h"
 
 /* 0, or -1 when memory is out or the file can't be written. */
-int report_html(const struct findings *f, const struct report_options *o, FILE *out);
+int report_html(const struct overview *f, const struct report_options *o, FILE *out);
 
 /* ---- parts of a page (html_page.c) ----------------------------------------------------------- */
 

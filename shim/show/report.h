@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "shim/show/findings.h"
+#include "shim/show/overview.h"
 #include "shim/show/term.h"
 
 enum report_sort { SORT_TOTAL, SORT_BYTES, SORT_CALLS, SORT_P50, SORT_P99, SORT_MAX, SORT_BUS };
@@ -23,15 +23,15 @@ const struct run_row **rows_of_comm(const struct run *r, uint32_t comm, enum rep
 int sort_parse(const char *text);
 extern const char *const sort_names[]; /* NULL-terminated */
 
-void report_text(const struct findings *f, const struct report_options *o, const struct term *t);
+void report_text(const struct overview *f, const struct report_options *o, const struct term *t);
 /* New reference; NULL when memory is out. docs/report.md describes the keys. */
-json_t *report_json(const struct findings *f, const struct report_options *o);
+json_t *report_json(const struct overview *f, const struct report_options *o);
 
 /* The parts of report_text that stand below the tables (report_details.c). */
-void print_ranks(const struct findings *f, const struct term *t, bool all);
-void print_settings(const struct findings *f, const struct term *t);
-void print_rules(const struct findings *f, const struct term *t);
-void print_missed(const struct findings *f, const struct term *t);
-void print_warnings(const struct findings *f, const struct term *t);
+void print_ranks(const struct overview *f, const struct term *t, bool all);
+void print_settings(const struct overview *f, const struct term *t);
+void print_rules(const struct overview *f, const struct term *t);
+void print_missed(const struct overview *f, const struct term *t);
+void print_warnings(const struct overview *f, const struct term *t);
 
 #endif

@@ -25,7 +25,7 @@ static void note(const struct term *t, const char *fmt, ...)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-static void rank_cells(struct table *table, const struct findings *f, uint32_t comm,
+static void rank_cells(struct table *table, const struct overview *f, uint32_t comm,
                        uint32_t member, const struct run_row *main_row)
 {
     const struct run *r = f->run;
@@ -64,7 +64,7 @@ static const struct run_row *main_row_of(const struct run *r, uint32_t comm)
     return NULL;
 }
 
-static void print_ranks_of(const struct findings *f, uint32_t comm, const struct term *t)
+static void print_ranks_of(const struct overview *f, uint32_t comm, const struct term *t)
 {
     const struct run *r = f->run;
     const struct arrivals *a = &f->arrivals[comm];
@@ -102,7 +102,7 @@ static void print_ranks_of(const struct findings *f, uint32_t comm, const struct
 
 #define COMM_SHARE 0.05 /* communicators with less of the time are not broken down by rank */
 
-void print_ranks(const struct findings *f, const struct term *t, bool all)
+void print_ranks(const struct overview *f, const struct term *t, bool all)
 {
     uint64_t total = 0;
 
@@ -115,14 +115,14 @@ void print_ranks(const struct findings *f, const struct term *t, bool all)
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static const char *read_text(const struct setting *s, const struct setting_value *v)
+static const char *read_text(const struct run_setting *s, const struct run_setting_value *v)
 {
     if (v->got)
         return "answered otherwise";
     return s->read == SETTING_READ ? "yes" : s->read == SETTING_NOT_READ ? "no" : "not known";
 }
 
-static void print_differences(const struct findings *f, const struct term *t)
+static void print_differences(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
     char label[300];
@@ -135,9 +135,9 @@ static void print_differences(const struct findings *f, const struct term *t)
     table_column(&table, "value", TABLE_LEFT | TABLE_FLEXIBLE, 0);
     table_column(&table, "from", TABLE_LEFT, 1);
     for (size_t i = 0; i < f->settings.count; i++) {
-        const struct setting *s = &f->settings.items[i];
+        const struct run_setting *s = &f->settings.items[i];
         for (uint32_t p = 0; s->differs && p < r->process_count; p++) {
-            const struct setting_value *v = &s->by_process[p];
+            const struct run_setting_value *v = &s->by_process[p];
             table_cell(&table, "%s", s->name);
             table_cell(&table, "%s", process_label(r, p, label, sizeof(label)));
             table_cell(&table, "%s", v->value ? v->value : "(not set)");
@@ -148,7 +148,7 @@ static void print_differences(const struct findings *f, const struct term *t)
     table_free(&table);
 }
 
-static void print_comm_settings(const struct findings *f, const struct term *t)
+static void print_comm_settings(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
     char name[300], text[512], safe[1024];
@@ -168,7 +168,7 @@ static void print_comm_settings(const struct findings *f, const struct term *t)
     }
 }
 
-void print_settings(const struct findings *f, const struct term *t)
+void print_settings(const struct overview *f, const struct term *t)
 {
     struct table table;
     bool any = false;
@@ -182,8 +182,8 @@ void print_settings(const struct findings *f, const struct term *t)
     table_column(&table, "NCCL asked for it", TABLE_LEFT, 1);
     table_column(&table, "", TABLE_LEFT, 3);
     for (size_t i = 0; i < f->settings.count; i++) {
-        const struct setting *s = &f->settings.items[i];
-        const struct setting_value *v = setting_usual(s, f->run);
+        const struct run_setting *s = &f->settings.items[i];
+        const struct run_setting_value *v = run_setting_usual(s, f->run);
         if (!v)
             continue;
         any = true;
@@ -203,7 +203,7 @@ void print_settings(const struct findings *f, const struct term *t)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-void print_rules(const struct findings *f, const struct term *t)
+void print_rules(const struct overview *f, const struct term *t)
 {
     const struct log_file *log = f->run->process_count ? f->run->processes[0].log : NULL;
     const struct ncclshim_note *n = NULL;
@@ -235,7 +235,7 @@ void print_rules(const struct findings *f, const struct term *t)
 
 /* ---- not intercepted, warnings --------------------------------------------------------------- */
 
-static bool any_missed(const struct findings *f)
+static bool any_missed(const struct overview *f)
 {
     if (f->run->missed_calls)
         return true;
@@ -248,7 +248,7 @@ static bool any_missed(const struct findings *f)
     return false;
 }
 
-void print_missed(const struct findings *f, const struct term *t)
+void print_missed(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
     char label[300], text[512], a[UNIT_SIZE], b[UNIT_SIZE];
@@ -275,7 +275,7 @@ void print_missed(const struct findings *f, const struct term *t)
     }
 }
 
-void print_warnings(const struct findings *f, const struct term *t)
+void print_warnings(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
     bool titled = false;

@@ -13,7 +13,7 @@
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
-static void write_facts(struct sink *s, const struct findings *f)
+static void write_facts(struct sink *s, const struct overview *f)
 {
     const struct run *r = f->run;
     uint64_t from = r->started_ns ? r->started_ns : r->first_ns,
@@ -52,7 +52,7 @@ static void tile(struct sink *s, const char *value, const char *label)
     sink_text(s, "</span></div>\n");
 }
 
-static void write_tiles(struct sink *s, const struct findings *f)
+static void write_tiles(struct sink *s, const struct overview *f)
 {
     const struct run *r = f->run;
     char a[UNIT_SIZE], label[160], name[96];
@@ -72,7 +72,7 @@ static void write_tiles(struct sink *s, const struct findings *f)
     sink_text(s, "</div>\n");
 }
 
-static void write_hints(struct sink *s, const struct findings *f)
+static void write_hints(struct sink *s, const struct overview *f)
 {
     if (!f->hint_count)
         return;
@@ -89,7 +89,7 @@ static void write_hints(struct sink *s, const struct findings *f)
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-static int write_passes(struct sink *s, const struct findings *f)
+static int write_passes(struct sink *s, const struct overview *f)
 {
     const struct run *r = f->run;
     struct timeline *t;
@@ -194,7 +194,7 @@ static void write_plots(struct sink *s, const struct run_row **rows, uint32_t co
     sink_text(s, "</div>\n");
 }
 
-static void write_ranks(struct sink *s, const struct findings *f, uint32_t comm)
+static void write_ranks(struct sink *s, const struct overview *f, uint32_t comm)
 {
     const struct run_comm *c = &f->run->comms[comm];
     const struct arrivals *a = &f->arrivals[comm];
@@ -223,7 +223,7 @@ static void write_ranks(struct sink *s, const struct findings *f, uint32_t comm)
     free(ranks);
 }
 
-static int write_comm(struct sink *s, const struct findings *f, uint32_t comm,
+static int write_comm(struct sink *s, const struct overview *f, uint32_t comm,
                       const struct report_options *o)
 {
     const struct run *r = f->run;
@@ -256,7 +256,7 @@ static int write_comm(struct sink *s, const struct findings *f, uint32_t comm,
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static void write_settings(struct sink *s, const struct findings *f)
+static void write_settings(struct sink *s, const struct overview *f)
 {
     char label[300];
 
@@ -267,10 +267,10 @@ static void write_settings(struct sink *s, const struct findings *f)
                  "force</th><th class=\"l\">from</th>"
                  "<th class=\"l\">NCCL asked for it</th></tr>\n");
     for (size_t i = 0; i < f->settings.count; i++) {
-        const struct setting *item = &f->settings.items[i];
+        const struct run_setting *item = &f->settings.items[i];
         for (uint32_t p = 0; p < f->run->process_count; p++) {
-            const struct setting_value *v =
-                item->differs ? &item->by_process[p] : setting_usual(item, f->run);
+            const struct run_setting_value *v =
+                item->differs ? &item->by_process[p] : run_setting_usual(item, f->run);
             if (!v || (!item->differs && p))
                 break;
             sink_text(s, "<tr>");
@@ -292,7 +292,7 @@ static void write_settings(struct sink *s, const struct findings *f)
     html_section_end(s);
 }
 
-int report_html(const struct findings *f, const struct report_options *o, FILE *out)
+int report_html(const struct overview *f, const struct report_options *o, FILE *out)
 {
     struct sink *s = malloc(sizeof(*s));
     char title[1024];

@@ -18,7 +18,7 @@ static void append(json_t *array, json_t *item)
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
-static json_t *json_copies(const struct findings *f)
+static json_t *json_copies(const struct overview *f)
 {
     json_t *all = json_array();
     char version[UNIT_SIZE];
@@ -75,7 +75,7 @@ static json_t *json_processes(const struct run *r)
     return all;
 }
 
-static json_t *json_run(const struct findings *f)
+static json_t *json_run(const struct overview *f)
 {
     const struct run *r = f->run;
 
@@ -170,7 +170,7 @@ static json_t *json_row(const struct run *r, const struct run_row *row)
     return j;
 }
 
-static json_t *json_arrivals(const struct findings *f, uint32_t comm)
+static json_t *json_arrivals(const struct overview *f, uint32_t comm)
 {
     const struct arrivals *a = &f->arrivals[comm];
     const struct run_comm *c = &f->run->comms[comm];
@@ -197,7 +197,7 @@ static json_t *json_ctas(int32_t n)
     return n == NCCLSHIM_UNDEF ? json_null() : json_integer(n);
 }
 
-static json_t *json_comm(const struct findings *f, uint32_t comm, const struct report_options *o)
+static json_t *json_comm(const struct overview *f, uint32_t comm, const struct report_options *o)
 {
     const struct run *r = f->run;
     const struct run_comm *c = &r->comms[comm];
@@ -229,13 +229,13 @@ static json_t *json_comm(const struct findings *f, uint32_t comm, const struct r
 
 /* ---- settings, hints, notes ------------------------------------------------------------------ */
 
-static json_t *json_settings(const struct findings *f)
+static json_t *json_settings(const struct overview *f)
 {
     json_t *all = json_array();
 
     for (size_t i = 0; i < f->settings.count; i++) {
-        const struct setting *s = &f->settings.items[i];
-        const struct setting_value *v = setting_usual(s, f->run);
+        const struct run_setting *s = &f->settings.items[i];
+        const struct run_setting_value *v = run_setting_usual(s, f->run);
         json_t *by_process = json_array();
         for (uint32_t p = 0; s->differs && p < f->run->process_count; p++)
             append(by_process, json_pack("{s:o, s:o}", "log", json_text(f->run->processes[p].name),
@@ -271,7 +271,7 @@ static json_t *json_notes(const struct run *r, uint32_t type)
     return all;
 }
 
-static json_t *json_hints(const struct findings *f)
+static json_t *json_hints(const struct overview *f)
 {
     json_t *all = json_array();
 
@@ -281,7 +281,7 @@ static json_t *json_hints(const struct findings *f)
     return all;
 }
 
-json_t *report_json(const struct findings *f, const struct report_options *o)
+json_t *report_json(const struct overview *f, const struct report_options *o)
 {
     json_t *comms = json_array(), *j;
 

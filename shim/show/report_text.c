@@ -22,7 +22,7 @@ static void line(const struct term *t, const char *label, const char *text)
     print_wrapped(t, safe_text(text, safe, sizeof(safe)), LABEL_COLUMNS);
 }
 
-static void print_run_line(const struct findings *f, const struct term *t)
+static void print_run_line(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
     uint64_t from = r->started_ns ? r->started_ns : r->first_ns;
@@ -40,7 +40,7 @@ static void print_run_line(const struct findings *f, const struct term *t)
     line(t, "run", text);
 }
 
-static void print_server_line(const struct findings *f, const struct term *t)
+static void print_server_line(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
     char text[4200], hosts[32] = "";
@@ -53,7 +53,7 @@ static void print_server_line(const struct findings *f, const struct term *t)
     line(t, "server", text);
 }
 
-static void print_nccl_lines(const struct findings *f, const struct term *t)
+static void print_nccl_lines(const struct overview *f, const struct term *t)
 {
     char text[700], version[UNIT_SIZE];
 
@@ -73,7 +73,7 @@ static void print_nccl_lines(const struct findings *f, const struct term *t)
     }
 }
 
-static void print_gpu_line(const struct findings *f, const struct term *t)
+static void print_gpu_line(const struct overview *f, const struct term *t)
 {
     char text[1200] = "", sm[24];
     size_t at = 0;
@@ -90,7 +90,7 @@ static void print_gpu_line(const struct findings *f, const struct term *t)
     line(t, "gpus", at ? text : "not on record");
 }
 
-static void print_profile_line(const struct findings *f, const struct term *t)
+static void print_profile_line(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
     char text[4000];
@@ -99,7 +99,7 @@ static void print_profile_line(const struct findings *f, const struct term *t)
     unsigned ours = 0, users = 0;
 
     for (size_t i = 0; i < f->settings.count && at < sizeof(text); i++) {
-        const struct setting_value *v = setting_usual(&f->settings.items[i], r);
+        const struct run_setting_value *v = run_setting_usual(&f->settings.items[i], r);
         if (!v)
             continue;
         if (v->origin != NCCLSHIM_ORIGIN_PROFILE && v->origin != NCCLSHIM_ORIGIN_OVERRIDE) {
@@ -115,7 +115,7 @@ static void print_profile_line(const struct findings *f, const struct term *t)
     line(t, "profile", text);
 }
 
-static void print_log_lines(const struct findings *f, const struct term *t)
+static void print_log_lines(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
     char text[600], a[UNIT_SIZE], b[UNIT_SIZE], c[UNIT_SIZE], d[UNIT_SIZE];
@@ -148,7 +148,7 @@ static void print_log_lines(const struct findings *f, const struct term *t)
     line(t, "measuring", text);
 }
 
-static void print_header(const struct findings *f, const struct term *t)
+static void print_header(const struct overview *f, const struct term *t)
 {
     if (f->run->simulated)
         print_simulated(t);
@@ -162,7 +162,7 @@ static void print_header(const struct findings *f, const struct term *t)
 
 /* ---- forward passes -------------------------------------------------------------------------- */
 
-static void print_passes(const struct findings *f, const struct term *t, bool all)
+static void print_passes(const struct overview *f, const struct term *t, bool all)
 {
     const struct run *r = f->run;
     char label[96], a[UNIT_SIZE];
@@ -255,7 +255,7 @@ static void row_cells(struct table *table, const struct run *r, const struct run
     table_cell(table, "%s", w->calls ? unit_ns(hist_quantile(&w->transfer, 0.5), a) : "");
 }
 
-static void comm_title(const struct findings *f, uint32_t comm, const struct term *t)
+static void comm_title(const struct overview *f, uint32_t comm, const struct term *t)
 {
     const struct run *r = f->run;
     const struct run_comm *c = &r->comms[comm];
@@ -270,7 +270,7 @@ static void comm_title(const struct findings *f, uint32_t comm, const struct ter
     print_title(t, name, rest);
 }
 
-static void print_comm(const struct findings *f, uint32_t comm, const struct report_options *o,
+static void print_comm(const struct overview *f, uint32_t comm, const struct report_options *o,
                        const struct term *t)
 {
     const struct run *r = f->run;
@@ -303,7 +303,7 @@ static void print_comm(const struct findings *f, uint32_t comm, const struct rep
 
 /* ---- worth a look ---------------------------------------------------------------------------- */
 
-static void print_hints(const struct findings *f, const struct term *t)
+static void print_hints(const struct overview *f, const struct term *t)
 {
     if (!f->hint_count)
         return;
@@ -316,7 +316,7 @@ static void print_hints(const struct findings *f, const struct term *t)
     }
 }
 
-void report_text(const struct findings *f, const struct report_options *o, const struct term *t)
+void report_text(const struct overview *f, const struct report_options *o, const struct term *t)
 {
     print_header(f, t);
     print_passes(f, t, o->all);

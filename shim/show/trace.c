@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/names.h"
 #include "shim/show/call_text.h"
 #include "shim/show/term.h"
@@ -31,15 +32,8 @@ static int heap_push(struct trace *t, const struct trace_event *e)
 {
     size_t i = t->heap_count;
 
-    if (t->heap_count == t->heap_room) {
-        size_t room = t->heap_room ? t->heap_room * 2 : 1024;
-        struct trace_event *more = realloc(t->heap, room * sizeof(*more));
-        if (!more)
-            return -1;
-        t->heap = more;
-        t->heap_room = room;
-    }
-    t->heap_count++;
+    if (!GROW(t->heap, t->heap_count))
+        return -1;
     for (; i && before(e, &t->heap[(i - 1) / 2]); i = (i - 1) / 2)
         t->heap[i] = t->heap[(i - 1) / 2];
     t->heap[i] = *e;

@@ -48,7 +48,7 @@ struct trace {
     uint64_t written; /* for whoever writes it down */
     struct trace_source *sources;
     struct trace_event *heap;
-    size_t heap_count, heap_room;
+    size_t heap_count;
 };
 
 int trace_open(const struct run *r, struct trace **out, struct error *e);

@@ -73,7 +73,7 @@ struct compare {
     size_t side_count;
     double margin;            /* as given to compare_make */
     struct compare_row *rows; /* largest share first */
-    size_t row_count, row_room;
+    size_t row_count;
     struct compare_whole *whole; /* by side; the first is not used */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/names.h"
 #include "shim/stats/samples.h"
 
@@ -42,16 +43,9 @@ static struct compare_row *row_for(struct compare *c, const struct run_comm *com
     for (size_t i = 0; i < c->row_count; i++)
         if (same_kind(&c->rows[i], comm, r))
             return &c->rows[i];
-    if (c->row_count == c->row_room) {
-        size_t room = c->row_room ? c->row_room * 2 : 32;
-        row = realloc(c->rows, room * sizeof(*row));
-        if (!row)
-            return NULL;
-        c->rows = row;
-        c->row_room = room;
-    }
-    row = &c->rows[c->row_count++];
-    memset(row, 0, sizeof(*row));
+    row = GROW(c->rows, c->row_count);
+    if (!row)
+        return NULL;
     snprintf(row->comm, sizeof(row->comm), "%s", comm->name);
     row->named = comm->named;
     row->ranks = comm->ranks;

@@ -62,14 +62,6 @@ _Static_assert(sizeof(struct histfile_pass) == 64, "pass");
 _Static_assert(sizeof(struct histfile_hist) == 40, "hist");
 _Static_assert(sizeof(struct histfile_bucket) == 8, "bucket");
 
-/* FNV-1a, 64 bits; the last 8 bytes of the file hold that of all bytes before them. */
-static inline uint64_t histfile_digest(const uint8_t *p, uint64_t n)
-{
-    uint64_t h = 0xcbf29ce484222325ull;
-
-    while (n--)
-        h = (h ^ *p++) * 0x100000001b3ull;
-    return h;
-}
+/* The last 8 bytes of the file hold the digest (base/digest.h) of all bytes before them. */
 
 #endif

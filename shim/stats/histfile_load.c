@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/base/digest.h"
 #include "shim/stats/histfile.h"
 #include "shim/stats/histfile_layout.h"
 
@@ -168,7 +169,7 @@ static int take_head(struct input *in, struct histfile_head *head)
                          head->version, HISTFILE_VERSION);
     in->n -= sizeof(digest);
     memcpy(&digest, in->p + in->n, sizeof(digest));
-    if (head->file_bytes != in->n + sizeof(digest) || digest != histfile_digest(in->p, in->n))
+    if (head->file_bytes != in->n + sizeof(digest) || digest != digest_bytes(DIGEST_START, in->p, in->n))
         return error_set(in->e, in->path, 0,
                          "damaged statistics: cut, or changed since they were "
                          "written");

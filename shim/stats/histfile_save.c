@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/digest.h"
 #include "shim/base/replace.h"
 #include "shim/stats/histfile.h"
 #include "shim/stats/histfile_layout.h"
@@ -160,7 +161,7 @@ int histfile_save(int dirfd, const char *name, const struct accum *a, const stru
     total = b.n + sizeof(digest);
     if (!b.failed) {
         memcpy(b.p + offsetof(struct histfile_head, file_bytes), &total, sizeof(total));
-        digest = histfile_digest(b.p, b.n);
+        digest = digest_bytes(DIGEST_START, b.p, b.n);
         put(&b, &digest, sizeof(digest));
     }
     if (b.failed)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "shim/base/grow.h"
 #include "shim/stats/loglist.h"
 
 #define BATCH 4096
@@ -87,15 +88,12 @@ static int add_log(struct live *l, const char *path, uint64_t ino, bool from_sta
         log_free(p.log);
         return 0;
     }
-    more = realloc(l->processes, (l->process_count + 1) * sizeof(*more));
-    if (!more || follow_rings(&p, from_start) < 0) {
-        if (more)
-            l->processes = more;
+    more = follow_rings(&p, from_start) < 0 ? NULL : GROW(l->processes, l->process_count);
+    if (!more) {
         free_process(&p);
         return -1;
     }
-    l->processes = more;
-    more[l->process_count++] = p;
+    *more = p;
     return 0;
 }
 
@@ -173,18 +171,17 @@ static uint32_t row_for(struct live *l, const struct log_file *f, const struct n
     }
     if (l->row_count == ROWS_MOST)
         return LIVE_NONE;
-    more = realloc(l->rows, (l->row_count + 1) * sizeof(*more));
+    more = GROW(l->rows, l->row_count);
     if (!more)
         return LIVE_NONE;
-    l->rows = more;
     key.algo = s->algo;
     key.proto = s->proto;
     key.channels = s->channels;
-    more[l->row_count] = key;
+    *more = key;
     for (unsigned k = 0; k < LIVE_SLOTS; k++)
-        hist_init(&more[l->row_count].slots[k]);
-    hist_init(&more[l->row_count].window);
-    return l->row_count++;
+        hist_init(&more->slots[k]);
+    hist_init(&more->window);
+    return l->row_count - 1;
 }
 
 static uint32_t rank_for(struct live *l, const struct log_file *f, uint32_t comm)
@@ -196,12 +193,10 @@ static uint32_t rank_for(struct live *l, const struct log_file *f, uint32_t comm
         if (l->ranks[i].rank == key.rank && l->ranks[i].ranks == key.ranks &&
             !strcmp(l->ranks[i].comm, key.comm))
             return i;
-    if (l->rank_count == ROWS_MOST ||
-        !(more = realloc(l->ranks, (l->rank_count + 1) * sizeof(*more))))
+    if (l->rank_count == ROWS_MOST || !(more = GROW(l->ranks, l->rank_count)))
         return LIVE_NONE;
-    l->ranks = more;
-    more[l->rank_count] = key;
-    return l->rank_count++;
+    *more = key;
+    return l->rank_count - 1;
 }
 
 /* Sites may be added while a process runs; what is not published yet is looked at again. */

@@ -8,22 +8,22 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/paths.h"
 
 #define RUN_PREFIX "run-" /* of the private folders that `ncclshim run` makes */
 
 int loglist_add(struct loglist *l, const char *folder, const char *name)
 {
-    char **more = realloc(l->paths, (l->count + 1) * sizeof(*more));
+    char **path = GROW(l->paths, l->count);
 
-    if (!more)
+    if (!path)
         return -1;
-    l->paths = more;
-    if (asprintf(&more[l->count], "%s/%s", folder, name) < 0) {
+    if (asprintf(path, "%s/%s", folder, name) < 0) {
+        l->count--;
         errno = ENOMEM;
         return -1;
     }
-    l->count++;
     return 0;
 }
 

@@ -154,6 +154,12 @@ struct run {
 int run_find(const char *given, char **path, bool *live, struct error *e);
 
 /*
+ * Read the run that is meant, as run_find and run_open do. 0 and *out, or -1 with *e filled.
+ */
+int run_open_given(const char *given, const struct run_filter *filter, struct run **out,
+                   struct error *e);
+
+/*
  * Read it. A folder without a log is an error; a log that can't be read is an error with its name.
  * 0 and *out, or -1 with *e filled.
  */
@@ -167,6 +173,13 @@ int run_load(struct run *r, const struct run_filter *f, struct error *e);
 int run_match_comms(struct run *r);
 int run_gather_rows(struct run *r, const struct run_filter *f);
 int run_gather_passes(struct run *r);
+
+/*
+ * Sort items, leaving equals in their order. Returns where each of them went, by its old number
+ * (free it), or NULL when memory is out, and then nothing has moved.
+ */
+uint32_t *run_sort(void *items, uint32_t count, size_t bytes,
+                   int (*compare)(const void *a, const void *b));
 
 /* nccl-tests' factor from bytes/time to bus bandwidth; 0 where it has no meaning (groups, signals).
  */

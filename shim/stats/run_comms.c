@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/stats/run.h"
 
 /* Two ranks of one communicator never have the same number: then it is another one that looks
@@ -35,13 +36,10 @@ static struct run_comm *comm_for(struct run *r, const struct ncclshim_comm *entr
             *index = i;
             return &r->comms[i];
         }
-    more = realloc(r->comms, (r->comm_count + 1) * sizeof(*more));
+    *index = r->comm_count;
+    more = GROW(r->comms, r->comm_count);
     if (!more)
         return NULL;
-    r->comms = more;
-    *index = r->comm_count;
-    more += r->comm_count++;
-    memset(more, 0, sizeof(*more));
     more->ranks = entry->ranks;
     more->nodes = entry->nodes;
     more->counted = true;
@@ -51,12 +49,11 @@ static struct run_comm *comm_for(struct run *r, const struct ncclshim_comm *entr
 static int add_member(struct run_comm *c, uint32_t process, uint32_t number,
                       struct ncclshim_comm *entry)
 {
-    struct run_member *more = realloc(c->members, (c->member_count + 1) * sizeof(*more));
+    struct run_member *more = GROW(c->members, c->member_count);
 
     if (!more)
         return -1;
-    c->members = more;
-    more[c->member_count++] = (struct run_member){process, number, entry->rank, entry};
+    *more = (struct run_member){process, number, entry->rank, entry};
     if (!c->hash)
         c->hash = entry->hash;
     if (!c->id_digest)
@@ -93,19 +90,11 @@ uint32_t run_member_of(const struct run_comm *c, uint32_t process, uint32_t comm
     return RUN_NONE;
 }
 
-/* Largest time first, and everything that points at a communicator moved along. */
-struct place {
-    uint64_t total_ns;
-    uint32_t index;
-};
-
 static int by_total(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct run_comm *x = a, *y = b;
 
-    if (x->total_ns != y->total_ns)
-        return x->total_ns > y->total_ns ? -1 : 1;
-    return x->index < y->index ? -1 : 1;
+    return x->total_ns > y->total_ns ? -1 : x->total_ns < y->total_ns;
 }
 
 static void sum_times(struct run *r)
@@ -120,32 +109,17 @@ static void sum_times(struct run *r)
     }
 }
 
+/* Largest time first, and everything that points at a communicator moved along. */
 static int sort_comms(struct run *r)
 {
-    struct run_comm *sorted = malloc((r->comm_count + 1) * sizeof(*sorted));
-    struct place *places = malloc((r->comm_count + 1) * sizeof(*places));
-    uint32_t *new_place = malloc((r->comm_count + 1) * sizeof(*new_place));
+    uint32_t *new_place = run_sort(r->comms, r->comm_count, sizeof(*r->comms), by_total);
 
-    if (!sorted || !places || !new_place) {
-        free(sorted);
-        free(places);
-        free(new_place);
+    if (!new_place)
         return -1;
-    }
-    for (uint32_t i = 0; i < r->comm_count; i++)
-        places[i] = (struct place){r->comms[i].total_ns, i};
-    qsort(places, r->comm_count, sizeof(*places), by_total);
-    for (uint32_t i = 0; i < r->comm_count; i++) {
-        sorted[i] = r->comms[places[i].index];
-        new_place[places[i].index] = i;
-    }
     for (uint32_t i = 0; i < r->process_count; i++)
         for (uint32_t k = 0; k < r->processes[i].log->comm_count; k++)
             if (r->processes[i].comm_of[k] != RUN_NONE)
                 r->processes[i].comm_of[k] = new_place[r->processes[i].comm_of[k]];
-    free(r->comms);
-    r->comms = sorted;
-    free(places);
     free(new_place);
     return 0;
 }

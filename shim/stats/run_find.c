@@ -100,3 +100,16 @@ int run_find(const char *given, char **path, bool *live, struct error *e)
                      "start a server with `ncclshim run -- COMMAND`, or name a run",
                      folder);
 }
+
+int run_open_given(const char *given, const struct run_filter *filter, struct run **out,
+                   struct error *e)
+{
+    char *path;
+    bool live;
+    int rc = run_find(given, &path, &live, e);
+
+    if (rc == 0)
+        rc = run_open(path, live, filter, out, e);
+    free(path);
+    return rc;
+}

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/base/grow.h"
 #include "shim/base/paths.h"
 #include "shim/stats/histfile.h"
 #include "shim/stats/loglist.h"
@@ -28,12 +29,9 @@ static struct run_gpu *gpu_for_ring(struct run_process *p, uint32_t ring)
     for (uint32_t i = 0; i < p->gpu_count; i++)
         if (p->gpus[i].ring == ring)
             return &p->gpus[i];
-    more = realloc(p->gpus, (p->gpu_count + 1) * sizeof(*more));
+    more = GROW(p->gpus, p->gpu_count);
     if (!more)
         return NULL;
-    p->gpus = more;
-    more += p->gpu_count++;
-    memset(more, 0, sizeof(*more));
     more->ring = ring;
     more->gpu.stamp = UINT32_MAX; /* no GPU note yet */
     return more;
@@ -173,17 +171,14 @@ static int add_log(struct run *r, const char *path, const char *folder, const st
                    struct error *e)
 {
     const char *slash = strrchr(path, '/');
-    struct run_process *more = realloc(r->processes, (r->process_count + 1) * sizeof(*more));
-    struct run_process *p;
+    struct run_process *p = GROW(r->processes, r->process_count);
 
-    if (!more)
+    if (!p)
         return no_memory(path, e);
-    r->processes = more;
-    p = &more[r->process_count];
-    memset(p, 0, sizeof(*p));
-    if (log_open(path, &p->log, e) < 0)
+    if (log_open(path, &p->log, e) < 0) {
+        r->process_count--;
         return -1;
-    r->process_count++;
+    }
     p->name = strdup(slash ? slash + 1 : path);
     if (!p->name)
         return no_memory(path, e);

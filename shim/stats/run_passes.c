@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/digest.h"
+#include "shim/base/grow.h"
 #include "shim/stats/run.h"
 
 /* One captured call as it counts for likeness. */
@@ -48,24 +50,17 @@ static struct part *captured_calls(const struct run_process *p, size_t *count)
     return parts;
 }
 
-static uint64_t fnv(uint64_t h, const void *data, size_t n)
-{
-    for (const unsigned char *b = data; n--; b++)
-        h = (h ^ *b) * 0x100000001b3ull;
-    return h;
-}
-
 /* What a graph is for us: how many calls of which size, on which communicators, in any order. */
 static void describe(struct run_pass *pass, const struct part *parts, size_t n)
 {
     size_t from = 0;
 
-    pass->key = 0xcbf29ce484222325ull;
+    pass->key = DIGEST_START;
     pass->like = 0;
     for (size_t i = 0; i < n; i++) {
-        pass->key = fnv(pass->key, &parts[i].comm, sizeof(parts[i].comm));
-        pass->key = fnv(pass->key, &parts[i].op, sizeof(parts[i].op));
-        pass->key = fnv(pass->key, &parts[i].bytes, sizeof(parts[i].bytes));
+        pass->key = digest_bytes(pass->key, &parts[i].comm, sizeof(parts[i].comm));
+        pass->key = digest_bytes(pass->key, &parts[i].op, sizeof(parts[i].op));
+        pass->key = digest_bytes(pass->key, &parts[i].bytes, sizeof(parts[i].bytes));
         if (i + 1 < n && parts[i + 1].comm == parts[from].comm &&
             parts[i + 1].op == parts[from].op && parts[i + 1].bytes == parts[from].bytes)
             continue;
@@ -85,11 +80,9 @@ static struct run_pass *pass_for(struct run *r, const struct run_pass *like)
     for (uint32_t i = 0; i < r->pass_count; i++)
         if (r->passes[i].key == like->key)
             return &r->passes[i];
-    more = realloc(r->passes, (r->pass_count + 1) * sizeof(*more));
+    more = GROW(r->passes, r->pass_count);
     if (!more)
         return NULL;
-    r->passes = more;
-    more += r->pass_count++;
     *more = *like;
     hist_init(&more->pass_ns);
     hist_init(&more->comm_ns);
@@ -114,11 +107,10 @@ static int tally_add(struct tally **all, size_t *count, const struct pass_accum 
             (*all)[i].graphs++;
             return 0;
         }
-    more = realloc(*all, (*count + 1) * sizeof(*more));
+    more = GROW(*all, *count);
     if (!more)
         return -1;
-    *all = more;
-    more[(*count)++] = (struct tally){key, a->pass_ns.count, a->ring, 1};
+    *more = (struct tally){key, a->pass_ns.count, a->ring, 1};
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/stats/run.h"
 
 /* ---- finding a row by its key ---------------------------------------------------------------- */
@@ -56,15 +57,10 @@ static int index_grow(struct row_index *x, const struct run *r)
 
 static struct run_row *new_row(struct run *r, const struct run_row *key)
 {
-    struct run_row *more;
+    struct run_row *more = GROW(r->rows, r->row_count);
 
-    if ((r->row_count & (r->row_count - 1)) == 0) { /* room is doubled at each power of two */
-        more = realloc(r->rows, (r->row_count ? r->row_count * 2ull : 1) * sizeof(*more));
-        if (!more)
-            return NULL;
-        r->rows = more;
-    }
-    more = &r->rows[r->row_count++];
+    if (!more)
+        return NULL;
     *more = *key;
     hist_init(&more->ns);
     hist_init(&more->gap_ns);
@@ -235,50 +231,27 @@ int run_gather_rows(struct run *r, const struct run_filter *f)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-struct row_place {
-    const struct run_row *row;
-    uint32_t index;
-};
-
 static int by_comm_and_time(const void *a, const void *b)
 {
-    const struct row_place *x = a, *y = b;
+    const struct run_row *x = a, *y = b;
 
-    if (x->row->comm != y->row->comm)
-        return x->row->comm < y->row->comm ? -1 : 1;
-    if (x->row->ns.sum != y->row->ns.sum)
-        return x->row->ns.sum > y->row->ns.sum ? -1 : 1;
-    if (x->row->issued != y->row->issued)
-        return x->row->issued > y->row->issued ? -1 : 1;
-    return x->index < y->index ? -1 : 1;
+    if (x->comm != y->comm)
+        return x->comm < y->comm ? -1 : 1;
+    if (x->ns.sum != y->ns.sum)
+        return x->ns.sum > y->ns.sum ? -1 : 1;
+    return x->issued > y->issued ? -1 : x->issued < y->issued;
 }
 
 static int sort_rows(struct run *r)
 {
-    struct row_place *places = malloc((r->row_count + 1) * sizeof(*places));
-    struct run_row *sorted = malloc((r->row_count + 1) * sizeof(*sorted));
-    uint32_t *new_place = malloc((r->row_count + 1) * sizeof(*new_place));
+    uint32_t *new_place = run_sort(r->rows, r->row_count, sizeof(*r->rows), by_comm_and_time);
 
-    if (!places || !sorted || !new_place) {
-        free(places);
-        free(sorted);
-        free(new_place);
+    if (!new_place)
         return -1;
-    }
-    for (uint32_t i = 0; i < r->row_count; i++)
-        places[i] = (struct row_place){&r->rows[i], i};
-    qsort(places, r->row_count, sizeof(*places), by_comm_and_time);
-    for (uint32_t i = 0; i < r->row_count; i++) {
-        sorted[i] = *places[i].row;
-        new_place[places[i].index] = i;
-    }
     for (uint32_t i = 0; i < r->process_count; i++)
         for (uint32_t s = 0; s < r->processes[i].log->site_count; s++)
             if (r->processes[i].row_of[s] != RUN_NONE)
                 r->processes[i].row_of[s] = new_place[r->processes[i].row_of[s]];
-    free(r->rows);
-    r->rows = sorted;
-    free(places);
     free(new_place);
     return 0;
 }

@@ -3,19 +3,16 @@
 
 #include <stdlib.h>
 
+#include "shim/base/grow.h"
 #include "shim/stats/records.h"
 
 static int add(struct row_samples *s, const struct ncclshim_record *r)
 {
-    if (s->count == s->room) {
-        size_t room = s->room ? s->room * 2 : 1024;
-        struct sample *more = realloc(s->samples, room * sizeof(*more));
-        if (!more)
-            return -1;
-        s->samples = more;
-        s->room = room;
-    }
-    s->samples[s->count++] = (struct sample){r->start_ns, r->end_ns - r->start_ns};
+    struct sample *more = GROW(s->samples, s->count);
+
+    if (!more)
+        return -1;
+    *more = (struct sample){r->start_ns, r->end_ns - r->start_ns};
     return 0;
 }
 

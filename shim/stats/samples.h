@@ -15,7 +15,7 @@ struct sample {
 
 struct row_samples {
     struct sample *samples; /* by start */
-    size_t count, room;
+    size_t count;
 };
 
 /* One entry a row of the run. 0, or -1 with *e filled. */

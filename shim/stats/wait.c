@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/grow.h"
 #include "shim/stats/calls.h"
 #include "shim/stats/records.h"
 
@@ -17,7 +18,7 @@ struct event {
 /* The events of one rank. */
 struct lane {
     struct event *events;
-    size_t count, room;
+    size_t count;
     const struct run_gpu *gpu;
 };
 
@@ -27,15 +28,11 @@ struct lanes {
 
 static int lane_add(struct lane *l, const struct event *e)
 {
-    if (l->count == l->room) {
-        size_t room = l->room ? l->room * 2 : 4096;
-        struct event *more = realloc(l->events, room * sizeof(*more));
-        if (!more)
-            return -1;
-        l->events = more;
-        l->room = room;
-    }
-    l->events[l->count++] = *e;
+    struct event *more = GROW(l->events, l->count);
+
+    if (!more)
+        return -1;
+    *more = *e;
     return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "shim/base/digest.h"
 #include "shim/log/read/reader.h"
 #include "shim/stats/accum.h"
 #include "shim/stats/histfile.h"
@@ -105,7 +106,7 @@ static void as_statistics(uint8_t *copy, size_t size)
     put(copy, 16, &bytes, sizeof(bytes), size);
     if (size < 8)
         return;
-    digest = histfile_digest(copy, size - 8);
+    digest = digest_bytes(DIGEST_START, copy, size - 8);
     put(copy, size - 8, &digest, 8, size);
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/prove/bench.h"
+#include "shim/cli/bench_show.h"
 #include "shim/prove/bench_rank.h"
 
 static void parse(struct workload *w, const char *text)

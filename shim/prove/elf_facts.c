@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "shim/prove/elf.h"
+#include "shim/prove/elf_facts.h"
 
 #include <elf.h>
 #include <fcntl.h>

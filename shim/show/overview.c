@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "shim/show/findings.h"
+#include "shim/show/overview.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* ---- libraries, GPUs, hosts ------------------------------------------------------------------ */
 
-static void add_copy(struct findings *f, const char *path, uint64_t version)
+static void add_copy(struct overview *f, const char *path, uint64_t version)
 {
     struct nccl_copy *c;
 
@@ -26,7 +26,7 @@ static void add_copy(struct findings *f, const char *path, uint64_t version)
     c->processes = 1;
 }
 
-static void take_libraries(struct findings *f)
+static void take_libraries(struct overview *f)
 {
     for (uint32_t i = 0; i < f->run->process_count; i++) {
         const struct log_file *log = f->run->processes[i].log;
@@ -58,7 +58,7 @@ static bool seen_before(const struct run *r, uint32_t process, uint32_t gpu)
     return false;
 }
 
-static void take_gpu(struct findings *f, const struct run_gpu *g)
+static void take_gpu(struct overview *f, const struct run_gpu *g)
 {
     f->gpu_count++;
     for (uint32_t i = 0; i < f->gpu_kinds; i++)
@@ -73,7 +73,7 @@ static void take_gpu(struct findings *f, const struct run_gpu *g)
     f->gpus[f->gpu_kinds++].count = 1;
 }
 
-static void take_machines(struct findings *f)
+static void take_machines(struct overview *f)
 {
     const struct run *r = f->run;
 
@@ -91,14 +91,14 @@ static void take_machines(struct findings *f)
     }
 }
 
-int findings_make(struct run *r, struct findings *f, struct error *e)
+int overview_make(struct run *r, struct overview *f, struct error *e)
 {
     memset(f, 0, sizeof(*f));
     f->run = r;
-    if (settings_gather(r, &f->settings) < 0)
+    if (run_settings_gather(r, &f->settings) < 0)
         return error_set(e, r->path, 0, "out of memory");
     if (wait_measure(r, &f->arrivals, e) < 0) {
-        report_findings_free(f);
+        overview_free(f);
         return -1;
     }
     take_libraries(f);
@@ -107,9 +107,9 @@ int findings_make(struct run *r, struct findings *f, struct error *e)
     return 0;
 }
 
-void report_findings_free(struct findings *f)
+void overview_free(struct overview *f)
 {
-    gathered_settings_free(&f->settings, f->run);
+    run_settings_free(&f->settings, f->run);
     wait_free(f->arrivals, f->run);
     f->arrivals = NULL;
 }

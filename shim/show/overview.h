@@ -2,11 +2,11 @@
 /*
  * All that a report says about a run, worked out once; text, JSON and HTML print it.
  */
-#ifndef NCCLSHIM_SHOW_FINDINGS_H
-#define NCCLSHIM_SHOW_FINDINGS_H
+#ifndef NCCLSHIM_SHOW_OVERVIEW_H
+#define NCCLSHIM_SHOW_OVERVIEW_H
 
 #include "shim/stats/run.h"
-#include "shim/stats/settings.h"
+#include "shim/stats/run_settings.h"
 #include "shim/stats/wait.h"
 
 /* One thing worth a look, most important first. */
@@ -31,10 +31,10 @@ struct gpu_kind {
 };
 #define GPU_KINDS_MAX 8
 
-struct findings {
+struct overview {
     struct run *run; /* not owned */
     struct arrivals *arrivals;
-    struct settings settings;
+    struct run_settings settings;
     struct nccl_copy copies[COPIES_MAX];
     uint32_t copy_count;
     uint32_t most_copies; /* in one process */
@@ -47,11 +47,11 @@ struct findings {
 };
 
 /* 0, or -1 with *e filled. */
-int findings_make(struct run *r, struct findings *f, struct error *e);
-void report_findings_free(struct findings *f);
+int overview_make(struct run *r, struct overview *f, struct error *e);
+void overview_free(struct overview *f);
 
-/* hints.c: called by findings_make. */
-void hints_make(struct findings *f);
+/* hints.c: called by overview_make. */
+void hints_make(struct overview *f);
 
 /* "rank 3", or "HOST:PID" where a process is not one rank. Returns buf. */
 const char *process_label(const struct run *r, uint32_t process, char *buf, size_t size);

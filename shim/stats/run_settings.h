@@ -3,8 +3,8 @@
  * Settings asked and got: what stood in each process's environment and who put it there, what NCCL
  * asked for, and where processes differ.
  */
-#ifndef NCCLSHIM_STATS_SETTINGS_H
-#define NCCLSHIM_STATS_SETTINGS_H
+#ifndef NCCLSHIM_STATS_RUN_SETTINGS_H
+#define NCCLSHIM_STATS_RUN_SETTINGS_H
 
 #include "shim/stats/run.h"
 
@@ -14,22 +14,22 @@ enum setting_read {
     SETTING_NOT_READ,     /* NCCL asked for others, not for this one */
 };
 
-struct setting_value {
+struct run_setting_value {
     char *value;    /* NULL = not set in that process */
     char *got;      /* what NCCL was answered, where it differs from value; else NULL */
     uint8_t origin; /* enum ncclshim_origin */
     bool lost;      /* the profile asked for another value and did not get its way */
 };
 
-struct setting {
+struct run_setting {
     char *name;
-    struct setting_value *by_process;
+    struct run_setting_value *by_process;
     enum setting_read read;
     bool differs; /* not the same in all processes */
 };
 
-struct settings {
-    struct setting *items; /* by name */
+struct run_settings {
+    struct run_setting *items; /* by name */
     size_t count;
     bool differ;         /* any of them differs */
     bool digests_differ; /* the processes' own digests of what NCCL had, which also cover what no
@@ -37,10 +37,10 @@ struct settings {
 };
 
 /* 0, or -1 when memory is out. */
-int settings_gather(const struct run *r, struct settings *s);
-void gathered_settings_free(struct settings *s, const struct run *r);
+int run_settings_gather(const struct run *r, struct run_settings *s);
+void run_settings_free(struct run_settings *s, const struct run *r);
 /* The value most processes have; NULL when most have none. */
-const struct setting_value *setting_usual(const struct setting *s, const struct run *r);
-const struct setting *setting_named(const struct settings *s, const char *name);
+const struct run_setting_value *run_setting_usual(const struct run_setting *s, const struct run *r);
+const struct run_setting *run_setting_named(const struct run_settings *s, const char *name);
 
 #endif

@@ -5,8 +5,8 @@
  * crashes on the others. So the object's own tables are read. No lock, no loader call, any thread, as
  * long as the object stays mapped.
  */
-#ifndef NCCLSHIM_PRELOAD_ELF_H
-#define NCCLSHIM_PRELOAD_ELF_H
+#ifndef NCCLSHIM_PRELOAD_ELF_SYMBOL_H
+#define NCCLSHIM_PRELOAD_ELF_SYMBOL_H
 
 #include <link.h>
 

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "shim/stats/settings.h"
+#include "shim/stats/run_settings.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct setting *setting_for(struct settings *s, const struct run *r, const char *name)
+#include "shim/base/grow.h"
+
+static struct run_setting *setting_for(struct run_settings *s, const struct run *r, const char *name)
 {
-    struct setting *more;
+    struct run_setting *more;
 
     for (size_t i = 0; i < s->count; i++)
         if (!strcmp(s->items[i].name, name))
             return &s->items[i];
-    more = realloc(s->items, (s->count + 1) * sizeof(*more));
+    more = GROW(s->items, s->count);
     if (!more)
         return NULL;
-    s->items = more;
-    more += s->count;
-    memset(more, 0, sizeof(*more));
     more->name = strdup(name);
     more->by_process = calloc(r->process_count + 1, sizeof(*more->by_process));
     if (!more->name || !more->by_process) {
         free(more->name);
         free(more->by_process);
+        s->count--;
         return NULL;
     }
-    s->count++;
     return more;
 }
 
@@ -36,15 +35,15 @@ static const char *value_in(const char *text, size_t length)
     return name + 1 <= length ? text + name + 1 : "";
 }
 
-static int take_settings(struct settings *s, const struct run *r, uint32_t process)
+static int take_settings(struct run_settings *s, const struct run *r, uint32_t process)
 {
     const struct log_file *f = r->processes[process].log;
     const struct ncclshim_note *n = NULL;
     char text[8192];
 
     while ((n = log_note_next(f, n))) {
-        struct setting_value *v;
-        struct setting *item;
+        struct run_setting_value *v;
+        struct run_setting *item;
         size_t length;
         if (n->type != NCCLSHIM_NOTE_SETTING || n->a == NCCLSHIM_ORIGIN_SHIM)
             continue;
@@ -62,7 +61,7 @@ static int take_settings(struct settings *s, const struct run *r, uint32_t proce
     return 0;
 }
 
-static int take_asked(struct settings *s, const struct run *r, uint32_t process)
+static int take_asked(struct run_settings *s, const struct run *r, uint32_t process)
 {
     const struct log_file *f = r->processes[process].log;
     const struct ncclshim_note *n = NULL;
@@ -70,7 +69,7 @@ static int take_asked(struct settings *s, const struct run *r, uint32_t process)
     bool any = false;
 
     while ((n = log_note_next(f, n))) {
-        struct setting *item = NULL;
+        struct run_setting *item = NULL;
         size_t length;
         if (n->type != NCCLSHIM_NOTE_ASKED)
             continue;
@@ -96,7 +95,7 @@ static int take_asked(struct settings *s, const struct run *r, uint32_t process)
     return 0;
 }
 
-static bool same_value(const struct setting_value *a, const struct setting_value *b)
+static bool same_value(const struct run_setting_value *a, const struct run_setting_value *b)
 {
     if (!a->value || !b->value)
         return a->value == b->value;
@@ -105,7 +104,7 @@ static bool same_value(const struct setting_value *a, const struct setting_value
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct setting *)a)->name, ((const struct setting *)b)->name);
+    return strcmp(((const struct run_setting *)a)->name, ((const struct run_setting *)b)->name);
 }
 
 /*
@@ -117,7 +116,7 @@ static bool differs_by_nature(const char *name)
     return !strcmp(name, "NCCL_DEBUG_FILE") || !strcmp(name, "NCCL_HOSTID");
 }
 
-int settings_gather(const struct run *r, struct settings *s)
+int run_settings_gather(const struct run *r, struct run_settings *s)
 {
     memset(s, 0, sizeof(*s));
     for (uint32_t i = 0; i < r->process_count; i++)
@@ -127,7 +126,7 @@ int settings_gather(const struct run *r, struct settings *s)
         if (take_asked(s, r, i) < 0)
             return -1;
     for (size_t k = 0; k < s->count; k++) {
-        struct setting *item = &s->items[k];
+        struct run_setting *item = &s->items[k];
         for (uint32_t i = 1; i < r->process_count; i++)
             item->differs |= !same_value(&item->by_process[0], &item->by_process[i]);
         if (differs_by_nature(item->name))
@@ -144,7 +143,7 @@ int settings_gather(const struct run *r, struct settings *s)
     return 0;
 }
 
-void gathered_settings_free(struct settings *s, const struct run *r)
+void run_settings_free(struct run_settings *s, const struct run *r)
 {
     for (size_t k = 0; k < s->count; k++) {
         for (uint32_t i = 0; i < r->process_count; i++) {
@@ -158,7 +157,7 @@ void gathered_settings_free(struct settings *s, const struct run *r)
     memset(s, 0, sizeof(*s));
 }
 
-const struct setting_value *setting_usual(const struct setting *s, const struct run *r)
+const struct run_setting_value *run_setting_usual(const struct run_setting *s, const struct run *r)
 {
     uint32_t best = 0, best_count = 0;
 
@@ -174,7 +173,7 @@ const struct setting_value *setting_usual(const struct setting *s, const struct 
     return s->by_process[best].value ? &s->by_process[best] : NULL;
 }
 
-const struct setting *setting_named(const struct settings *s, const char *name)
+const struct run_setting *run_setting_named(const struct run_settings *s, const char *name)
 {
     for (size_t i = 0; i < s->count; i++)
         if (!strcmp(s->items[i].name, name))

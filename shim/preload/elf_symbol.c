@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "shim/preload/elf.h"
+#include "shim/preload/elf_symbol.h"
 
 #include <stdbool.h>
 #include <stddef.h>

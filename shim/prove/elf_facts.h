@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The little that must be known of a program or library before it is started or preloaded. */
-#ifndef NCCLSHIM_PROVE_ELF_H
-#define NCCLSHIM_PROVE_ELF_H
+#ifndef NCCLSHIM_PROVE_ELF_FACTS_H
+#define NCCLSHIM_PROVE_ELF_FACTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

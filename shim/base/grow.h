@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays that grow one by one. Room is doubled whenever the count is a power of two, so that nothing
+ * but the count is kept. Only for arrays that nothing else allocates.
+ */
+#ifndef NCCLSHIM_BASE_GROW_H
+#define NCCLSHIM_BASE_GROW_H
+
+#include <stdlib.h>
+#include <string.h>
+
+static inline void *grow_room(void *array, size_t count, size_t element_bytes)
+{
+    if (count & (count - 1))
+        return array;
+    return reallocarray(array, count ? 2 * count : 1, element_bytes);
+}
+
+/* The next element, zeroed and counted; NULL when memory is out, and then nothing has changed. */
+#define GROW(array, count)                                                                         \
+    ({                                                                                             \
+        void *grown_ = grow_room(array, count, sizeof(*(array)));                                  \
+        if (grown_) {                                                                              \
+            (array) = grown_;                                                                      \
+            memset(&(array)[count], 0, sizeof(*(array)));                                          \
+        }                                                                                          \
+        grown_ ? &(array)[(count)++] : NULL;                                                       \
+    })
+
+#endif
