@@ -60,10 +60,15 @@ static uint64_t ranks_of(const struct comm *c)
         return r;                                             \
     } while (0)
 
+/* In place: one buffer is this rank's part of the other. */
+static bool is_part_of(const void *part, const void *whole, const struct comm *c, size_t bytes)
+{
+    return c->rank >= 0 && part == (const char *)whole + (size_t)c->rank * bytes;
+}
+
 /*
- * What each operation is, in terms of its wrapper's arguments; one description for the plain form
- * and for the ...Config form of 2.31. SCALE: ranks, where the larger buffer of one rank holds that
- * many times `count`.
+ * What an operation is, in terms of its wrapper's arguments. SCALE: ranks, where the larger buffer
+ * of one rank holds that many times `count`.
  */
 #define CALL(OP, SCALE, REDOP, ROOT, IN_PLACE)                                                \
     .op = OP_##OP, .dtype = type, .count = count,                                             \
@@ -71,129 +76,36 @@ static uint64_t ranks_of(const struct comm *c)
     .in_place = (IN_PLACE)
 #define PART_OF(part, whole) is_part_of(part, whole, c, count *dtype_bytes((unsigned)type))
 
-#define ALL_REDUCE_CALL CALL(ALL_REDUCE, 1, redop_of(redop), -1, send == recv)
-#define REDUCE_CALL CALL(REDUCE, 1, redop_of(redop), root, send == recv)
-#define BROADCAST_CALL CALL(BROADCAST, 1, NO_REDOP, root, send == recv)
-#define ALL_GATHER_CALL CALL(ALL_GATHER, ranks_of(c), NO_REDOP, -1, PART_OF(send, recv))
-#define REDUCE_SCATTER_CALL \
-    CALL(REDUCE_SCATTER, ranks_of(c), redop_of(redop), -1, PART_OF(recv, send))
-#define ALL_TO_ALL_CALL CALL(ALL_TO_ALL, ranks_of(c), NO_REDOP, -1, send == recv)
-#define GATHER_CALL CALL(GATHER, ranks_of(c), NO_REDOP, root, false)
-#define SCATTER_CALL CALL(SCATTER, ranks_of(c), NO_REDOP, root, false)
+/* A collective in its plain form, and in the ...Config form of 2.31. */
+#define COLLECTIVE(NAME, PARAMS, ARGS, ...)                                                     \
+    ncclResult_t own_##NAME(struct nccl_lib *lib, UNBRACKET PARAMS, ncclComm_t comm,            \
+                            cudaStream_t stream)                                                \
+    {                                                                                           \
+        ISSUE(NAME, (UNBRACKET ARGS, comm, stream), __VA_ARGS__);                               \
+    }                                                                                           \
+    ncclResult_t own_##NAME##Config(struct nccl_lib *lib, UNBRACKET PARAMS, ncclComm_t comm,    \
+                                    cudaStream_t stream, const void *config)                    \
+    {                                                                                           \
+        ISSUE(NAME##Config, (UNBRACKET ARGS, comm, stream, config), __VA_ARGS__);               \
+    }
+#define BUFFERS const void *send, void *recv, size_t count, ncclDataType_t type
 
-/* In place: one buffer is this rank's part of the other. */
-static bool is_part_of(const void *part, const void *whole, const struct comm *c, size_t bytes)
-{
-    return c->rank >= 0 && part == (const char *)whole + (size_t)c->rank * bytes;
-}
-
-ncclResult_t own_AllReduce(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                           ncclDataType_t type, ncclRedOp_t redop, ncclComm_t comm,
-                           cudaStream_t stream)
-{
-    ISSUE(AllReduce, (send, recv, count, type, redop, comm, stream), ALL_REDUCE_CALL);
-}
-
-ncclResult_t own_AllReduceConfig(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                                 ncclDataType_t type, ncclRedOp_t redop, ncclComm_t comm,
-                                 cudaStream_t stream, const void *config)
-{
-    ISSUE(AllReduceConfig, (send, recv, count, type, redop, comm, stream, config), ALL_REDUCE_CALL);
-}
-
-ncclResult_t own_Reduce(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                        ncclDataType_t type, ncclRedOp_t redop, int root, ncclComm_t comm,
-                        cudaStream_t stream)
-{
-    ISSUE(Reduce, (send, recv, count, type, redop, root, comm, stream), REDUCE_CALL);
-}
-
-ncclResult_t own_ReduceConfig(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                              ncclDataType_t type, ncclRedOp_t redop, int root, ncclComm_t comm,
-                              cudaStream_t stream, const void *config)
-{
-    ISSUE(ReduceConfig, (send, recv, count, type, redop, root, comm, stream, config), REDUCE_CALL);
-}
-
-ncclResult_t own_Broadcast(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                           ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
-{
-    ISSUE(Broadcast, (send, recv, count, type, root, comm, stream), BROADCAST_CALL);
-}
-
-ncclResult_t own_BroadcastConfig(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                                 ncclDataType_t type, int root, ncclComm_t comm,
-                                 cudaStream_t stream, const void *config)
-{
-    ISSUE(BroadcastConfig, (send, recv, count, type, root, comm, stream, config), BROADCAST_CALL);
-}
-
-ncclResult_t own_AllGather(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                           ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
-{
-    ISSUE(AllGather, (send, recv, count, type, comm, stream), ALL_GATHER_CALL);
-}
-
-ncclResult_t own_AllGatherConfig(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                                 ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
-                                 const void *config)
-{
-    ISSUE(AllGatherConfig, (send, recv, count, type, comm, stream, config), ALL_GATHER_CALL);
-}
-
-ncclResult_t own_ReduceScatter(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                               ncclDataType_t type, ncclRedOp_t redop, ncclComm_t comm,
-                               cudaStream_t stream)
-{
-    ISSUE(ReduceScatter, (send, recv, count, type, redop, comm, stream), REDUCE_SCATTER_CALL);
-}
-
-ncclResult_t own_ReduceScatterConfig(struct nccl_lib *lib, const void *send, void *recv,
-                                     size_t count, ncclDataType_t type, ncclRedOp_t redop,
-                                     ncclComm_t comm, cudaStream_t stream, const void *config)
-{
-    ISSUE(ReduceScatterConfig, (send, recv, count, type, redop, comm, stream, config),
-          REDUCE_SCATTER_CALL);
-}
-
-ncclResult_t own_AlltoAll(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                          ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
-{
-    ISSUE(AlltoAll, (send, recv, count, type, comm, stream), ALL_TO_ALL_CALL);
-}
-
-ncclResult_t own_AlltoAllConfig(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                                ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
-                                const void *config)
-{
-    ISSUE(AlltoAllConfig, (send, recv, count, type, comm, stream, config), ALL_TO_ALL_CALL);
-}
-
-ncclResult_t own_Gather(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                        ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
-{
-    ISSUE(Gather, (send, recv, count, type, root, comm, stream), GATHER_CALL);
-}
-
-ncclResult_t own_GatherConfig(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                              ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream,
-                              const void *config)
-{
-    ISSUE(GatherConfig, (send, recv, count, type, root, comm, stream, config), GATHER_CALL);
-}
-
-ncclResult_t own_Scatter(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                         ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
-{
-    ISSUE(Scatter, (send, recv, count, type, root, comm, stream), SCATTER_CALL);
-}
-
-ncclResult_t own_ScatterConfig(struct nccl_lib *lib, const void *send, void *recv, size_t count,
-                               ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream,
-                               const void *config)
-{
-    ISSUE(ScatterConfig, (send, recv, count, type, root, comm, stream, config), SCATTER_CALL);
-}
+COLLECTIVE(AllReduce, (BUFFERS, ncclRedOp_t redop), (send, recv, count, type, redop),
+           CALL(ALL_REDUCE, 1, redop_of(redop), -1, send == recv))
+COLLECTIVE(Reduce, (BUFFERS, ncclRedOp_t redop, int root), (send, recv, count, type, redop, root),
+           CALL(REDUCE, 1, redop_of(redop), root, send == recv))
+COLLECTIVE(Broadcast, (BUFFERS, int root), (send, recv, count, type, root),
+           CALL(BROADCAST, 1, NO_REDOP, root, send == recv))
+COLLECTIVE(AllGather, (BUFFERS), (send, recv, count, type),
+           CALL(ALL_GATHER, ranks_of(c), NO_REDOP, -1, PART_OF(send, recv)))
+COLLECTIVE(ReduceScatter, (BUFFERS, ncclRedOp_t redop), (send, recv, count, type, redop),
+           CALL(REDUCE_SCATTER, ranks_of(c), redop_of(redop), -1, PART_OF(recv, send)))
+COLLECTIVE(AlltoAll, (BUFFERS), (send, recv, count, type),
+           CALL(ALL_TO_ALL, ranks_of(c), NO_REDOP, -1, send == recv))
+COLLECTIVE(Gather, (BUFFERS, int root), (send, recv, count, type, root),
+           CALL(GATHER, ranks_of(c), NO_REDOP, root, false))
+COLLECTIVE(Scatter, (BUFFERS, int root), (send, recv, count, type, root),
+           CALL(SCATTER, ranks_of(c), NO_REDOP, root, false))
 
 ncclResult_t own_Bcast(struct nccl_lib *lib, void *buff, size_t count, ncclDataType_t type,
                        int root, ncclComm_t comm, cudaStream_t stream)

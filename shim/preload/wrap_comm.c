@@ -41,6 +41,16 @@ static bool refused(ncclResult_t *result)
         }                                                                                          \
     } while (0)
 
+/* What each of them begins with: `fn` of the copy that the call is for, and room for the birth. */
+#define FIND(NAME, PARENT)                                                                         \
+    NAME##_fn fn;                                                                                  \
+    struct birth b;                                                                                \
+    ncclResult_t r;                                                                                \
+    lib = lib_for(lib, PARENT);                                                                    \
+    fn = (NAME##_fn)real_for(lib, FN_##NAME, &r);                                                  \
+    if (!fn || refused(&r))                                                                        \
+    return r
+
 /* The config to hand over: ours where the profile wishes something, else the caller's own. */
 static void *config_for(struct birth *b, void *callers)
 {
@@ -50,14 +60,8 @@ static void *config_for(struct birth *b, void *callers)
 ncclResult_t own_CommInitRankConfig(struct nccl_lib *lib, ncclComm_t *comm, int nranks,
                                     ncclUniqueId id, int rank, void *config)
 {
-    CommInitRankConfig_fn fn;
-    struct birth b;
-    ncclResult_t r;
+    FIND(CommInitRankConfig, NULL);
 
-    lib = lib_for(lib, NULL);
-    fn = (CommInitRankConfig_fn)real_for(lib, FN_CommInitRankConfig, &r);
-    if (!fn || refused(&r))
-        return r;
     if (shim_inside || !comm)
         return fn(comm, nranks, id, rank, config);
     birth_begin(&b,
@@ -72,14 +76,8 @@ ncclResult_t own_CommInitRank(struct nccl_lib *lib, ncclComm_t *comm, int nranks
                               int rank)
 {
     CommInitRankConfig_fn with_config;
-    CommInitRank_fn fn;
-    struct birth b;
-    ncclResult_t r;
+    FIND(CommInitRank, NULL);
 
-    lib = lib_for(lib, NULL);
-    fn = (CommInitRank_fn)real_for(lib, FN_CommInitRank, &r);
-    if (!fn || refused(&r))
-        return r;
     if (shim_inside || !comm)
         return fn(comm, nranks, id, rank);
     with_config = (CommInitRankConfig_fn)lib_fn(lib, FN_CommInitRankConfig);
@@ -97,14 +95,8 @@ ncclResult_t own_CommInitRank(struct nccl_lib *lib, ncclComm_t *comm, int nranks
 ncclResult_t own_CommInitRankScalable(struct nccl_lib *lib, ncclComm_t *comm, int nranks, int rank,
                                       int nid, ncclUniqueId *ids, void *config)
 {
-    CommInitRankScalable_fn fn;
-    struct birth b;
-    ncclResult_t r;
+    FIND(CommInitRankScalable, NULL);
 
-    lib = lib_for(lib, NULL);
-    fn = (CommInitRankScalable_fn)real_for(lib, FN_CommInitRankScalable, &r);
-    if (!fn || refused(&r))
-        return r;
     if (shim_inside || !comm)
         return fn(comm, nranks, rank, nid, ids, config);
     birth_begin(&b,
@@ -234,14 +226,8 @@ ncclResult_t own_CommSplit(struct nccl_lib *lib, ncclComm_t comm, int color, int
                            ncclComm_t *newcomm, void *config)
 {
     struct comm *parent = comm_find(comm);
-    CommSplit_fn fn;
-    struct birth b;
-    ncclResult_t r;
+    FIND(CommSplit, parent);
 
-    lib = lib_for(lib, parent);
-    fn = (CommSplit_fn)real_for(lib, FN_CommSplit, &r);
-    if (!fn || refused(&r))
-        return r;
     if (shim_inside || !newcomm || color == NCCL_SPLIT_NOCOLOR)
         return fn(comm, color, key, newcomm, config);
     /* How many share the colour is not known before NCCL has asked all ranks. */
@@ -258,14 +244,8 @@ ncclResult_t own_CommShrink(struct nccl_lib *lib, ncclComm_t comm, int *exclude,
                             ncclComm_t *newcomm, void *config, int flags)
 {
     struct comm *parent = comm_find(comm);
-    CommShrink_fn fn;
-    struct birth b;
-    ncclResult_t r;
+    FIND(CommShrink, parent);
 
-    lib = lib_for(lib, parent);
-    fn = (CommShrink_fn)real_for(lib, FN_CommShrink, &r);
-    if (!fn || refused(&r))
-        return r;
     if (shim_inside || !newcomm)
         return fn(comm, exclude, count, newcomm, config, flags);
     birth_begin(&b,
@@ -283,14 +263,8 @@ ncclResult_t own_CommGrow(struct nccl_lib *lib, ncclComm_t comm, int nranks, con
                           int rank, ncclComm_t *newcomm, void *config)
 {
     struct comm *parent = comm ? comm_find(comm) : NULL;
-    CommGrow_fn fn;
-    struct birth b;
-    ncclResult_t r;
+    FIND(CommGrow, parent);
 
-    lib = lib_for(lib, parent);
-    fn = (CommGrow_fn)real_for(lib, FN_CommGrow, &r);
-    if (!fn || refused(&r))
-        return r;
     if (shim_inside || !newcomm)
         return fn(comm, nranks, id, rank, newcomm, config);
     birth_begin(&b,
