@@ -21,14 +21,8 @@ static const struct nccl_var vars[] = {
 };
 #define VAR_COUNT (sizeof(vars) / sizeof(vars[0]))
 
-static const char *const type_text[] = {
-#define X(sym, text, form) [VAR_##sym] = text,
-    NCCLSHIM_VAR_TYPES(X)
-#undef X
-};
-
 static const char *const form_text[] = {
-#define X(sym, text, form) [VAR_##sym] = form,
+#define X(sym, form) [VAR_##sym] = form,
     NCCLSHIM_VAR_TYPES(X)
 #undef X
 };
@@ -70,16 +64,6 @@ bool nccl_var_in(const struct nccl_var *v, int version)
 bool nccl_var_per_comm(const struct nccl_var *v)
 {
     return v->when == READ_COMM;
-}
-
-const char *nccl_var_type_text(const struct nccl_var *v)
-{
-    return type_text[v->type];
-}
-
-const char *nccl_var_form_text(const struct nccl_var *v)
-{
-    return form_text[v->type];
 }
 
 const char *nccl_var_when_text(const struct nccl_var *v)

@@ -15,24 +15,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(symbol, what it holds, how NCCL reads it) */
-#define NCCLSHIM_VAR_TYPES(X)                                                                  \
-    X(BOOL, "0 or 1", "a number")                                                              \
-    X(INT, "number", "a number")                                                               \
-    X(BYTES, "bytes", "a number of bytes; no K, M, G")                                         \
-    X(WORD, "word", "a word, letters in any case")                                             \
-    X(LEVEL, "distance", "LOC, NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS, or an old number") \
-    X(ALGO, "algorithms", "[operation:][^]algorithm,... joined by ;")                          \
-    X(PROTO, "protocols", "[operation:][^]protocol,... joined by ;")                           \
-    X(SUBSYS, "subsystems", "[^]subsystem,...")                                                \
-    X(CTA_POLICY, "policy", "a number or words joined by |")                                   \
-    X(NETDEVS, "policy", "AUTO, ALL or MAX:n")                                                 \
-    X(THRESHOLDS, "numbers", "up to six numbers with blanks between them")                     \
-    X(LIST, "list", "text with commas, as it is")                                              \
-    X(PATH, "file", "text, as it is")                                                          \
-    X(PLUGIN, "plugin", "none, a path, a library's name, or NAME of libnccl-...-NAME.so")      \
-    X(TEXT, "text", "text, as it is")                                                          \
-    X(ANY, "", "not known")
+/* X(symbol, how NCCL reads it) */
+#define NCCLSHIM_VAR_TYPES(X)                                                      \
+    X(BOOL, "a number")                                                            \
+    X(INT, "a number")                                                             \
+    X(BYTES, "a number of bytes; no K, M, G")                                      \
+    X(WORD, "a word, letters in any case")                                         \
+    X(LEVEL, "LOC, NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS, or an old number") \
+    X(ALGO, "[operation:][^]algorithm,... joined by ;")                            \
+    X(PROTO, "[operation:][^]protocol,... joined by ;")                            \
+    X(SUBSYS, "[^]subsystem,...")                                                  \
+    X(CTA_POLICY, "a number or words joined by |")                                 \
+    X(NETDEVS, "AUTO, ALL or MAX:n")                                               \
+    X(THRESHOLDS, "up to six numbers with blanks between them")                    \
+    X(LIST, "text with commas, as it is")                                          \
+    X(PATH, "text, as it is")                                                      \
+    X(PLUGIN, "none, a path, a library's name, or NAME of libnccl-...-NAME.so")    \
+    X(TEXT, "text, as it is")                                                      \
+    X(ANY, "not known")
 
 /* X(symbol, when NCCL reads it, what a change between two communicators does) */
 #define NCCLSHIM_VAR_CLASSES(X)                                                   \
@@ -90,8 +90,6 @@ bool nccl_var_in(const struct nccl_var *v, int version);
 /* May it stand in a [comm] section: does NCCL ask for it anew for each communicator? */
 bool nccl_var_per_comm(const struct nccl_var *v);
 
-const char *nccl_var_type_text(const struct nccl_var *v); /* "bytes" */
-const char *nccl_var_form_text(const struct nccl_var *v); /* "a number of bytes; no K, M, G" */
 const char *nccl_var_when_text(const struct nccl_var *v);
 
 /*

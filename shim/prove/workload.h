@@ -103,7 +103,7 @@ int workload_read(struct workload *w, const char *path, struct error *e);
 /* Written so that workload_parse reads the same back. 0, or -1 with errno set. */
 int workload_write(const struct workload *w, FILE *out);
 
-/* From a recorded run (a folder, or what run_find takes). 0, or -1 with *e filled. */
+/* From a recorded run (a folder, or what run_open_given takes). 0, or -1 with *e filled. */
 int workload_from_run(struct workload *w, const char *run, struct error *e);
 
 /* Leave only captured (1) or eager (0) steps. */

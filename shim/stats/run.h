@@ -147,14 +147,9 @@ struct run {
 };
 
 /*
- * Which run is meant: `given` (a run folder, a folder of logs, one log file, or a name below
- * ncclshim-runs/), or with NULL the newest run folder, else the log folder of live servers. *path
- * is malloc'ed. 0, or -1 with *e filled.
- */
-int run_find(const char *given, char **path, bool *live, struct error *e);
-
-/*
- * Read the run that is meant, as run_find and run_open do. 0 and *out, or -1 with *e filled.
+ * Read the run that is meant: `given` (a run folder, a folder of logs, one log file, or a name below
+ * ncclshim-runs/), or with NULL the newest run folder, else the log folder of live servers. 0 and
+ * *out, or -1 with *e filled.
  */
 int run_open_given(const char *given, const struct run_filter *filter, struct run **out,
                    struct error *e);

@@ -80,7 +80,7 @@ static int find_given(const char *given, char **path, struct error *e)
                      strerror(errno));
 }
 
-int run_find(const char *given, char **path, bool *live, struct error *e)
+static int find_run(const char *given, char **path, bool *live, struct error *e)
 {
     char folder[4096];
 
@@ -106,7 +106,7 @@ int run_open_given(const char *given, const struct run_filter *filter, struct ru
 {
     char *path;
     bool live;
-    int rc = run_find(given, &path, &live, e);
+    int rc = find_run(given, &path, &live, e);
 
     if (rc == 0)
         rc = run_open(path, live, filter, out, e);
