@@ -143,8 +143,13 @@ static void try_open(struct collector *c, const char *name)
     if (r && r->tries >= OPEN_TRIES)
         return;
     s = intake_open(&c->place, name, &e);
-    if (s && wanted(c, s) && append(c, s) == 0)
+    if (s && wanted(c, s) && append(c, s) == 0) {
+        if (r) { /* its header was still being written */
+            free(r->name);
+            *r = c->refused[--c->refused_count];
+        }
         return;
+    }
     r = refusal_of(c, name);
     if (r)
         r->tries = s ? OPEN_TRIES : r->tries + 1;

@@ -273,3 +273,16 @@ def test_a_container_is_collected_from_the_host_and_from_a_neighbour(box):
     assert log.exists()  # gone, but that can't be seen from here
     box.cli("clean")
     assert not log.exists() or os.stat("/proc/self/ns/pid").st_ino != 0xEFFFFFFC
+
+
+def test_a_log_that_was_still_being_made_is_not_said_to_be_left_out(box):
+    log = logmaker.Log(box.logs, capacity=256)
+    log.record(log.site(capture=1), 1000, 1500)
+    magic, log.m[0:8] = log.m[0:8], bytes(8)  # the last thing that a writer stores
+    collector = collect(box, "--interval", 5)
+    assert "collecting from" in collector.stderr.readline()
+    time.sleep(0.1)
+    log.m[0:8] = magic
+    saw(box)
+    err = stop(collector)
+    assert "left out" not in err and counts(err) == (1, 0), err
