@@ -15,7 +15,8 @@ static const char help[] =
     "List the profiles that a name can mean, each with its description and where it lies, in the\n"
     "order in which names are looked up:\n"
     "  NCCLSHIM_PROFILE_PATH (colon list), $XDG_CONFIG_HOME/ncclshim/profiles (or ~/.config/...),\n"
-    "  /etc/ncclshim/profiles, the installed share folder, profiles/ beside the build\n"
+    "  /etc/ncclshim/profiles, the installed share folder, profiles/ beside the command or the\n"
+    "  shared object, profiles/ beside the build\n"
     "\n"
     "exit code: 0 good, 1 one of them can't be loaded\n";
 

@@ -101,8 +101,10 @@ static size_t prefix_length(const char *path)
     return length;
 }
 
-/* PREFIX/bin/ncclshim, PREFIX/lib/.../libncclshim.so -> PREFIX/share; SRC/build/... ->
- * SRC/profiles. */
+/*
+ * PREFIX/bin/ncclshim, PREFIX/lib/.../libncclshim.so -> PREFIX/share; all in one folder -> its
+ * profiles/; SRC/build/... -> SRC/profiles.
+ */
 static int add_own(struct folders *f)
 {
     char path[PATH_MAX], *slash;
@@ -118,8 +120,10 @@ static int add_own(struct folders *f)
         if (!slash)
             return 0;
         *slash = '\0';
+        if (add_folder(f, path, strlen(path), "/profiles"))
+            return -1;
     }
-    return add_folder(f, path, strlen(path), "/profiles");
+    return 0;
 }
 
 char **profile_path(void)

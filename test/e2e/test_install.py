@@ -60,6 +60,21 @@ def test_the_tree_can_be_moved(box, make):
     assert done.code == 0, done
 
 
+def test_all_of_it_can_lie_in_one_folder(box):
+    there = box.dir / "opt"
+    there.mkdir()
+    for file in box.command, box.shim:
+        shutil.copy(file, there)
+    shutil.copytree(box.root / "profiles", there / "profiles")
+    server = (box.server, "--requests", "1", "--steps", "2", "--calls", "4")
+    done = box.run(there / "ncclshim", "run", "-p", "quiet", "-o", "run", "--log-dir", box.logs, "--", *server,
+                   env=installed_env())
+    assert done.code == 0 and str(there / "profiles/quiet.ini") in done.err, done
+    done = box.run(*server, env=dict(installed_env(), LD_PRELOAD=str(there / "libncclshim.so"),
+                                     NCCLSHIM_PROFILE="quiet"))
+    assert done.code == 0 and done.err == "", done
+
+
 def test_the_header_compiles_alone_by_what_pkg_config_says(box, make):
     root = make("install")
     flags = ["-I" + str(root / "include")]

@@ -68,3 +68,21 @@ def test_output_that_is_closed_is_no_success(box):
             done = subprocess.run([box.command, *args], stdout=full, stderr=subprocess.PIPE, env=box.env, text=True,
                                   cwd=box.dir, timeout=30, check=False)
         assert (done.returncode, done.stderr.count("can't print")) == (2, 1), (args, done)
+
+
+def shown_commands():
+    """(page, verb, options) of every command of ours that a page shows."""
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        text = re.sub(r"\\\n\s*", " ", page.read_text(encoding="utf-8"))
+        for verb, rest in re.findall(r"\bncclshim (%s)\b([^\n`|)]*)" % "|".join(VERBS), text):
+            ours = re.split(r"\s--(?:\s|$)|[;&#]", re.sub(r"'[^']*'|\"[^\"]*\"", "", rest))[0]
+            yield page.relative_to(ROOT), verb, re.findall(r"(?:^|[\s\[])(--[a-z][a-z-]*|-[a-zA-Z])\b", ours)
+
+
+def test_every_option_that_a_page_shows_is_one_of_the_verbs(box):
+    helps = {verb: box.cli(verb, "--help").out for verb in VERBS}
+    commands = list(shown_commands())
+    assert len(commands) > 150
+    assert not ["%s: %s %s" % (page, verb, option) for page, verb, options in commands for option in options
+                if not re.search(r"(?<![\w-])%s(?![\w-])" % option, helps[verb]) and option not in ("-h", "--help")
+                and (verb, option) != ("check", "--table")]  # for docs/profiles.md; not in the help
