@@ -202,17 +202,6 @@ class Log:
             self.m[at + 16:at + 32] = struct.pack("<QII", end_ns, run & 0xffffffff, sequence)
         return n
 
-    def skip_to(self, number, ring=0):
-        """As if `number` records had been written long ago: what lies in the slots is made up."""
-        base = self.sections[(RING, ring)][1]
-        self.counts[ring] = number
-        last = (number - 1) // self.capacity * self.capacity
-        struct.pack_into("<Q", self.m, base + 16, last)
-        for n in range(max(0, number - self.capacity), number):
-            s = (n + 1) & 0xffffffff
-            struct.pack_into(RECORD_FORMAT, self.m, base + 4096 + 32 * (n % self.capacity),
-                             1000 + n, 0, s, 1500 + n, n & 0xffffffff, s)
-
     def close(self):
         struct.pack_into("<Q", self.m, OFF_CLOSED, time.time_ns())
         struct.pack_into("<I", self.m, OFF_STATE, CLOSED)

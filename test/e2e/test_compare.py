@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-import runs  # noqa: F401
 from runs import check_golden, make, noise, one_kind
 
 CALLS = 5000

@@ -44,6 +44,15 @@ ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.s
 ALLOCATES_AT_ONCE = "x = [bytes(i) for i in range(5000)]; import ctypes; print(len(x))"
 
 
+def both_work(box, env):
+    """A program that allocates in its first instruction, and one that makes collectives."""
+    done = box.run(PYTHON, "-c", ALLOCATES_AT_ONCE, env=env)
+    assert done.code == 0 and done.out == "5000\n" and done.err == "", done
+    done = box.run(box.build / "compat" / "way", "handle", box.fake / "libnccl.so.2", env=env)
+    assert done.code == 0 and "shim 10" in done.out and "sums good" in done.out and done.err == "", done
+    assert wrapped(box) == [ROUNDS] * RANKS
+
+
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 @pytest.mark.parametrize("order", ["shim:other", "other:shim"])
 def test_p05_allocators_in_either_order(box, allocator, order):
@@ -51,11 +60,7 @@ def test_p05_allocators_in_either_order(box, allocator, order):
     if not library:
         pytest.skip("no %s on this machine" % ALLOCATORS[allocator])
     env = {"LD_PRELOAD": preload_list(box, order, other=library), "COMPAT_ROUNDS": ROUNDS}
-    done = box.run(PYTHON, "-c", ALLOCATES_AT_ONCE, env=env)
-    assert done.code == 0 and done.out == "5000\n" and done.err == "", done
-    done = box.run(box.build / "compat" / "way", "handle", box.fake / "libnccl.so.2", env=env)
-    assert done.code == 0 and "shim 10" in done.out and "sums good" in done.out and done.err == "", done
-    assert wrapped(box) == [ROUNDS] * RANKS
+    both_work(box, env)
 
 
 def asan_runtime():
@@ -69,11 +74,7 @@ def test_p05_the_address_sanitizers_runtime_before_the_shim(box):
         pytest.skip("no runtime of AddressSanitizer here")
     env = {"LD_PRELOAD": preload_list(box, "other:shim", other=library), "COMPAT_ROUNDS": ROUNDS,
            "ASAN_OPTIONS": "detect_leaks=0"}
-    done = box.run(PYTHON, "-c", ALLOCATES_AT_ONCE, env=env)
-    assert done.code == 0 and done.out == "5000\n" and done.err == "", done
-    done = box.run(box.build / "compat" / "way", "handle", box.fake / "libnccl.so.2", env=env)
-    assert done.code == 0 and "shim 10" in done.out and "sums good" in done.out and done.err == "", done
-    assert wrapped(box) == [ROUNDS] * RANKS
+    both_work(box, env)
 
 
 def test_p05_the_launcher_puts_the_address_sanitizers_runtime_first(box):
