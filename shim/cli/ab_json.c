@@ -65,9 +65,8 @@ json_t *ab_json(const struct ab_result *r)
     json_t *verdicts = json_array();
 
     for (size_t s = 1; s < r->o.sides; s++)
-        json_array_append_new(verdicts,
-                              json_string(r->has_metric ? metric_key(ab_verdict(r, s))
-                                                        : verdict_key(ab_verdict(r, s))));
+        json_array_append_new(verdicts, json_string(r->has_metric ? metric_key(ab_verdict(r, s))
+                                                                  : verdict_key(ab_verdict(r, s))));
     return json_pack("{s:i, s:b, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1,
                      "simulated", r->simulated, "folder", json_text(r->folder.path), "rounds",
                      (int)r->o.rounds, "order", order_json(r), "sides", sides_json(r), "metric",

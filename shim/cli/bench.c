@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/verbs.h"
 
-#include <getopt.h>
 #include <string.h>
 
 #include "shim/base/names.h"
@@ -108,11 +107,8 @@ static const struct option_row rows[] = {
 };
 #define ROWS_OF_SIZES UINT64_C(3)
 
-static int check_request(const struct bench_options *o, uint64_t given, const char *argument,
-                         struct error *e)
+static int check_request(const struct bench_options *o, uint64_t given, struct error *e)
 {
-    if (argument)
-        return error_set(e, NULL, 0, "'%s' is no option; a run is given with --from", argument);
     if ((o->from != NULL) + (o->sizes != NULL) + (o->file != NULL) > 1)
         return error_set(e, NULL, 0, "--from, --sizes and --workload exclude each other");
     if (given & ROWS_OF_SIZES && (o->from || o->file))
@@ -148,9 +144,11 @@ int verb_bench(int argc, char **argv)
     if (argc == 3 && !strcmp(argv[1], "--rank-of"))
         return ranks_be_one(argv[2]);
     rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, &given);
+    if (rc < 0)
+        rc = options_none(argc, argv, "a run is given with --from");
     if (rc >= 0)
         return rc;
-    if (check_request(&q.o, given, argv[optind], &e) < 0)
+    if (check_request(&q.o, given, &e) < 0)
         return fail(2, &e);
     q.o.one_process |= q.o.one_gpu;
     rc = bench_run(&b, &q.o, &e);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/verbs.h"
 
-#include <getopt.h>
 #include <stdio.h>
 
 #include "shim/base/paths.h"
@@ -44,13 +43,10 @@ int verb_clean(int argc, char **argv)
     char dir[4096];
     int rc = options_read(argc, argv, &(struct options){help, rows, false}, &o, NULL);
 
+    if (rc < 0)
+        rc = options_none(argc, argv, "a folder is given with --log-dir");
     if (rc >= 0)
         return rc;
-    if (optind < argc) {
-        error_set(&e, "", 0, "clean takes no argument '%s'; a folder is given with --log-dir",
-                  argv[optind]);
-        return fail(2, &e);
-    }
     dry = o.dry_run;
     if (!o.log_dir && log_dir_default(dir, sizeof(dir)) < 0) {
         error_set(&e, NULL, 0, "the name of the folder for logs is too long");

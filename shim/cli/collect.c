@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/verbs.h"
 
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -12,12 +11,14 @@ static const char help[] =
     "usage: ncclshim collect [OPTION]...\n"
     "\n"
     "Collect the logs of all servers under the shim into a run folder, as they come and go, until\n"
-    "SIGINT or SIGTERM. The servers were started by somebody else: with LD_PRELOAD, by `ncclshim run\n"
+    "SIGINT or SIGTERM. The servers were started by somebody else: with LD_PRELOAD, by `ncclshim "
+    "run\n"
     "--no-collect`, or in another container that shares the folder of the logs.\n"
     "\n"
     "      --log-dir DIR     folder of the logs (default: that of the run folder's run.json, else\n"
     "                        NCCLSHIM_LOG_DIR, else /dev/shm/ncclshim-UID)\n"
-    "  -o, --output RUN_DIR  run folder; an old one is gone on with, as after a collector that died\n"
+    "  -o, --output RUN_DIR  run folder; an old one is gone on with, as after a collector that "
+    "died\n"
     "                        (default: a new one below ncclshim-runs)\n"
     "      --keep all        keep every record, not only histograms and the newest\n"
     "      --pid PID         only this process\n"
@@ -73,13 +74,10 @@ int verb_collect(int argc, char **argv)
     struct error e;
     int rc = options_read(argc, argv, &(struct options){help, rows, false}, &o, NULL);
 
+    if (rc < 0)
+        rc = options_none(argc, argv, "to start a command, use `ncclshim run`");
     if (rc >= 0)
         return rc;
-    if (optind < argc) {
-        error_set(&e, "", 0, "'%s' is no option; to start a command, use `ncclshim run`",
-                  argv[optind]);
-        return fail(2, &e);
-    }
     if (gather(&o, &r, &e) < 0)
         return fail(2, &e);
     print_end(&r);

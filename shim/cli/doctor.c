@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/verbs.h"
 
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -90,20 +89,15 @@ int verb_doctor(int argc, char **argv)
     struct error e = {0};
     int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, NULL);
 
+    if (rc < 0)
+        rc = options_none(argc, argv, "a process is named with --pid, a file with --server-log");
     if (rc >= 0)
         return rc;
-    if (optind < argc) {
-        error_set(&e, "", 0,
-                  "doctor takes no argument '%s'; a process is named with --pid, a file with "
-                  "--server-log",
-                  argv[optind]);
-        return fail(2, &e);
-    }
     if (root)
         q.look.root = root;
     rc = doctor_look(&q.look, &l, &e);
     if (rc == 0 && l.broken)
-        rc = error_set(&e, "", 0, "memory is out");
+        rc = error_set(&e, "", 0, "out of memory");
     if (rc == 0 && !q.json)
         print_text(&l);
     else if (rc == 0)

@@ -57,12 +57,12 @@ int judged_load(const char *name, bool env, int version, struct judged *out, str
     if (there_is(name, e))
         return -1;
     if (profile_read(name, &out->p, on_error, &out->findings))
-        return out->findings.out_of_memory ? error_set(e, name, 0, "memory is out") : 0;
+        return out->findings.out_of_memory ? error_set(e, name, 0, "out of memory") : 0;
     if ((env && read_conf(out->p, &out->conf)) ||
         settings_merge(out->p, env ? environ : NULL, env ? &out->conf : NULL, &out->settings))
-        return error_set(e, name, 0, "memory is out");
+        return error_set(e, name, 0, "out of memory");
     check_settings(out->p, &out->settings, env ? &out->conf : NULL, version, &out->findings);
-    return out->findings.out_of_memory ? error_set(e, name, 0, "memory is out") : 0;
+    return out->findings.out_of_memory ? error_set(e, name, 0, "out of memory") : 0;
 }
 
 void judged_free(struct judged *j)

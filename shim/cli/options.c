@@ -109,9 +109,9 @@ static int take(const struct option_row *rows, size_t i, const char *value, void
         return take_time(row, value, place, e);
     case OPTION_WORD:
         *(bool *)place = true;
-        return strcmp(value, row->word) == 0
-                   ? 0
-                   : error_set(e, NULL, 0, "--%s knows '%s', not '%s'", row->name, row->word, value);
+        return strcmp(value, row->word) == 0 ? 0
+                                             : error_set(e, NULL, 0, "--%s knows '%s', not '%s'",
+                                                         row->name, row->word, value);
     case OPTION_CALL:
         return row->take(place, value, e);
     case OPTION_FLAG:
@@ -134,13 +134,15 @@ int unknown_name(const char *option, const char *value, const char *const *names
     size_t n = 0;
 
     if (near)
-        return error_set(e, NULL, 0, "%s: '%s' is unknown; did you mean '%s'?", option, value, near);
+        return error_set(e, NULL, 0, "%s: '%s' is unknown; did you mean '%s'?", option, value,
+                         near);
     for (size_t i = 0; names[i] && n < sizeof(all); i++)
         n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", names[i]);
     return error_set(e, NULL, 0, "%s: '%s' is none of %s", option, value, all);
 }
 
-/* ---- what getopt wants ------------------------------------------------------------------------ */
+/* ---- what getopt wants ------------------------------------------------------------------------
+ */
 
 struct tables {
     char letters[2 * OPTIONS_MAX + 8];
@@ -226,6 +228,16 @@ int options_read(int argc, char **argv, const struct options *o, void *request, 
     if (given)
         *given = seen;
     return -1;
+}
+
+int options_none(int argc, char **argv, const char *instead)
+{
+    struct error e;
+
+    if (optind >= argc)
+        return -1;
+    error_set(&e, NULL, 0, "'%s' is no option; %s", argv[optind], instead);
+    return fail(2, &e);
 }
 
 int options_argument(int argc, char **argv, const char *what, const char *behind,

@@ -55,6 +55,9 @@ int options_read(int argc, char **argv, const struct options *o, void *request, 
  * all of them. Returns -1. */
 int unknown_name(const char *option, const char *value, const char *const *names, struct error *e);
 
+/* No argument: 2 after "'X' is no option; INSTEAD", or -1, as above. */
+int options_none(int argc, char **argv, const char *instead);
+
 /* At most one argument, which may be missing: the run, the folder. -1 and *argument, or 2, as
  * above. `behind`: what to say of a second one, "" = nothing more. */
 int options_argument(int argc, char **argv, const char *what, const char *behind,

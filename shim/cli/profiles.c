@@ -52,7 +52,7 @@ static int list_all(json_t *json)
 
     if (profile_list(&list, &count)) {
         struct error e;
-        error_set(&e, "", 0, "memory is out");
+        error_set(&e, "", 0, "out of memory");
         return fail(2, &e);
     }
     for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cli/verbs.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,11 +90,8 @@ static const struct option_row rows[] = {
 };
 #define ROWS_WITH_RESUME 4
 
-static int check_request(const struct tune_options *o, uint64_t given, const char *argument,
-                         struct error *e)
+static int check_request(const struct tune_options *o, uint64_t given, struct error *e)
 {
-    if (argument)
-        return error_set(e, NULL, 0, "'%s' is no option; a run is given with --from", argument);
     if ((o->from != NULL) + (o->sizes != NULL) + (o->workload != NULL) > 1)
         return error_set(e, NULL, 0, "--from, --sizes and --workload exclude each other");
     if (o->resume && given >> ROWS_WITH_RESUME)
@@ -147,9 +143,11 @@ int verb_tune(int argc, char **argv)
     uint64_t given;
     int rc = options_read(argc, argv, &(struct options){help, rows, false}, &q, &given);
 
+    if (rc < 0)
+        rc = options_none(argc, argv, "a run is given with --from");
     if (rc >= 0)
         return rc;
-    if (check_request(&q.o, given, argv[optind], &e) < 0)
+    if (check_request(&q.o, given, &e) < 0)
         return fail(2, &e);
     t = calloc(1, sizeof(*t));
     if (!t)

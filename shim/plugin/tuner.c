@@ -19,8 +19,7 @@
 static const int ops[NCCL_FUNC_TUNED] = {OP_BROADCAST, OP_REDUCE, OP_ALL_GATHER, OP_REDUCE_SCATTER,
                                          OP_ALL_REDUCE};
 
-/* ---- one communicator --------------------------------------------------------------------------
- */
+/* ---- one communicator ----------------------------------------------------------------------- */
 
 static int env_number(const char *name)
 {
@@ -116,8 +115,7 @@ ncclResult_t tuner_finalize(struct tuner_context *c)
     return r;
 }
 
-/* ---- one call ----------------------------------------------------------------------------------
- */
+/* ---- one call ------------------------------------------------------------------------------- */
 
 /*
  * With CollNet, and with NVLS between nodes, NCCL uses as many channels as it is told, whether or

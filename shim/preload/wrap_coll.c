@@ -147,8 +147,7 @@ ncclResult_t own_WaitSignal(struct nccl_lib *lib, int n, void *descs, ncclComm_t
           .count = (size_t)n);
 }
 
-/* ---- groups ------------------------------------------------------------------------------------
- */
+/* ---- groups --------------------------------------------------------------------------------- */
 
 ncclResult_t own_GroupStart(struct nccl_lib *lib)
 {
@@ -199,8 +198,7 @@ ncclResult_t own_GroupSimulateEnd(struct nccl_lib *lib, void *info)
     return r;
 }
 
-/* ---- what makes traffic that no wrapper sees ---------------------------------------------------
- */
+/* ---- what makes traffic that no wrapper sees ------------------------------------------------ */
 
 static void flag_comm(struct comm *c, uint32_t flag)
 {

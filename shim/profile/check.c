@@ -135,10 +135,10 @@ int check_alone(const struct profile *p, struct error *e)
     int rc = 0;
 
     if (settings_merge(p, NULL, NULL, &s))
-        return error_set(e, p->path, 0, "memory is out");
+        return error_set(e, p->path, 0, "out of memory");
     check_settings(p, &s, NULL, 0, &f);
     if (f.out_of_memory)
-        rc = error_set(e, p->path, 0, "memory is out");
+        rc = error_set(e, p->path, 0, "out of memory");
     for (size_t i = 0; !rc && i < f.count; i++)
         if (f.list[i].severity >= SEVERITY_DANGER && !f.list[i].allowed)
             rc = refuse(&f.list[i], e);

@@ -37,7 +37,7 @@ static int refuse(const struct conversion *c, const char *fmt, ...)
 static int keep(const struct conversion *c, const char *text)
 {
     *c->out = strdup(text);
-    return *c->out ? 0 : refuse(c, "memory is out");
+    return *c->out ? 0 : refuse(c, "out of memory");
 }
 
 static int keep_number(const struct conversion *c, int64_t n)
@@ -163,7 +163,7 @@ static int convert_choice(const struct conversion *c)
     char *value = strdup(c->text);
 
     if (!value)
-        return refuse(c, "memory is out");
+        return refuse(c, "out of memory");
     choice_trim(value);
     if (choice_parse(value, proto, &ignored, c->why, c->size)) {
         free(value);
@@ -181,7 +181,7 @@ static int convert_subsys(const struct conversion *c)
     char *value = strdup(c->text);
 
     if (!value)
-        return refuse(c, "memory is out");
+        return refuse(c, "out of memory");
     choice_trim(value);
     for (const char *w = value + (*value == '^');; w++) {
         size_t n = strcspn(w, ",");
@@ -234,7 +234,7 @@ static int convert_thresholds(const struct conversion *c)
     int64_t n;
 
     if (!copy)
-        return refuse(c, "memory is out");
+        return refuse(c, "out of memory");
     for (char *w = strtok_r(copy, " \t", &save); w; w = strtok_r(NULL, " \t", &save), count++)
         bad |= read_number(w, false, &n);
     free(copy);
@@ -250,7 +250,7 @@ static int convert_list(const struct conversion *c)
     char *to, *value = strdup(c->text);
 
     if (!value)
-        return refuse(c, "memory is out");
+        return refuse(c, "out of memory");
     to = value;
     for (const char *t = c->text; *t; t++) {
         size_t blanks = strspn(t, " \t");

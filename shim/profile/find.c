@@ -247,7 +247,7 @@ int profile_find(const char *name, char *buf, size_t size, struct error *e)
     int rc = -1;
 
     if (!dirs)
-        return error_set(e, "", 0, "memory is out");
+        return error_set(e, "", 0, "out of memory");
     for (char **d = dirs; rc && *d; d++)
         if (snprintf(buf, size, "%s/%s.ini", *d, name) < (int)size && !access(buf, F_OK))
             rc = 0;

@@ -72,7 +72,7 @@ static int load_bytes(struct chain *c, const char *bytes, size_t size, const cha
 
     r.p = profile_new();
     if (!r.p)
-        return error_set(c->e, path, 0, "memory is out");
+        return error_set(c->e, path, 0, "out of memory");
     c->digest = digest_bytes(c->digest, bytes, size);
     file = GROW(r.p->files, r.p->files_count);
     r.p->name = name_of(path);
@@ -83,7 +83,7 @@ static int load_bytes(struct chain *c, const char *bytes, size_t size, const cha
         condition_any(&r.when);
         rc = reader_run(&r, bytes, size) || inherit(c, &r) || section_comm_finish(&r) ? -1 : 0;
     } else {
-        error_set(c->e, path, 0, "memory is out");
+        error_set(c->e, path, 0, "out of memory");
     }
     reader_free(&r);
     if (rc)
@@ -179,7 +179,7 @@ static int none(struct profile **out, struct error *e)
     }
     if (!p || !p->name || !p->path || !p->description) {
         profile_free(p);
-        return error_set(e, "", 0, "memory is out");
+        return error_set(e, "", 0, "out of memory");
     }
     p->digest = DIGEST_START;
     *out = p;

@@ -36,7 +36,7 @@ int reader_error(struct reader *r, int line, const char *fmt, ...)
 
 int reader_no_memory(struct reader *r)
 {
-    reader_error(r, 0, "memory is out");
+    reader_error(r, 0, "out of memory");
     return -1;
 }
 

@@ -51,7 +51,7 @@ int source_read(const char *path, char **bytes, size_t *size, struct error *e)
     }
     close(fd);
     if (!*bytes)
-        return error_set(e, path, 0, "memory is out");
+        return error_set(e, path, 0, "out of memory");
     if (got < room) {
         free(*bytes);
         return error_set(e, path, 0, "can't be read to its end");

@@ -30,7 +30,7 @@ static int keep(const char *from, const char *to, bool quoted, struct clean_valu
 {
     out->quoted = quoted;
     out->text = strndup(from, (size_t)(to - from));
-    return out->text ? 0 : reason(why, size, "memory is out");
+    return out->text ? 0 : reason(why, size, "out of memory");
 }
 
 static int clean_quoted(const char *raw, bool comments, struct clean_value *out, char *why,

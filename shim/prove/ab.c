@@ -11,8 +11,7 @@
 #include "shim/prove/ready.h"
 #include "shim/prove/turns.h"
 
-/* ---- before the first turn --------------------------------------------------------------------
- */
+/* ---- before the first turn ------------------------------------------------------------------ */
 
 /* All profiles are read now: a bad one must not show after an hour of turns. */
 static int name_sides(struct ab_result *r, struct error *e)
@@ -69,8 +68,7 @@ static int plan_turns(struct ab_result *r, struct error *e)
     return 0;
 }
 
-/* ---- turns ------------------------------------------------------------------------------------
- */
+/* ---- turns ---------------------------------------------------------------------------------- */
 
 static void tell_turn(const struct ab_result *r, size_t turn, uint64_t spent_ns)
 {
@@ -125,8 +123,7 @@ static int take_all(struct ab_result *r, struct error *e)
     return rc;
 }
 
-/* ---- comparing --------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------ */
 
 static int open_runs(struct ab_result *r, struct error *e)
 {
@@ -190,8 +187,7 @@ bool ab_slower_by(const struct ab_result *r, size_t side, double share)
     return r->has_calls && compare_slower_by(&r->calls, side, share);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 int ab_run(struct ab_result *r, const struct ab_options *o, struct error *e)
 {

@@ -25,8 +25,7 @@ struct turn {
     uint64_t until_ns;
 };
 
-/* ---- telling what went wrong ------------------------------------------------------------------
- */
+/* ---- telling what went wrong ---------------------------------------------------------------- */
 
 /*
  * The last line of a file that says anything. What `ncclshim run` itself says comes last, and
@@ -82,8 +81,7 @@ static int turn_stopped(const struct turn *x, struct error *e)
         x->n->stopped, (size_t)(x->t - x->r->turns) + 1, x->r->turn_count, x->r->folder.path);
 }
 
-/* ---- starting ---------------------------------------------------------------------------------
- */
+/* ---- starting ------------------------------------------------------------------------------- */
 
 static int start_run(struct turn *x, struct error *e)
 {
@@ -111,8 +109,7 @@ static int start_run(struct turn *x, struct error *e)
     return rc;
 }
 
-/* ---- a command that ends by itself ------------------------------------------------------------
- */
+/* ---- a command that ends by itself ---------------------------------------------------------- */
 
 static int wait_for_end(struct turn *x, struct error *e)
 {
@@ -132,8 +129,7 @@ static int wait_for_end(struct turn *x, struct error *e)
     }
 }
 
-/* ---- a server ---------------------------------------------------------------------------------
- */
+/* ---- a server ------------------------------------------------------------------------------- */
 
 static int ended_early(struct turn *x, const char *when, struct error *e)
 {
@@ -200,8 +196,7 @@ static int load_it(struct turn *x, struct error *e)
     return wait_for_load(x, &load, e);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 int ab_take_turn(struct ab_result *r, struct nursery *n, struct ready *ready, size_t turn,
                  struct error *e)

@@ -7,8 +7,7 @@
 
 #include "shim/show/json.h"
 
-/* ---- which -------------------------------------------------------------------------------------
- */
+/* ---- which ---------------------------------------------------------------------------------- */
 
 static json_t *gpu_json(const struct doctor_gpu *g)
 {
@@ -50,8 +49,7 @@ static void judge_names(struct doctor_list *l, const struct doctor_gpus *g)
     }
 }
 
-/* ---- peer access -------------------------------------------------------------------------------
- */
+/* ---- peer access ---------------------------------------------------------------------------- */
 
 static const char *p2p_reason(int status)
 {
@@ -153,8 +151,7 @@ static void judge_links(struct doctor_list *l, const struct pair_sums *n)
     doctor_fact(f, "between_cpus", json_integer(n->sockets));
 }
 
-/* ---- PCIe --------------------------------------------------------------------------------------
- */
+/* ---- PCIe ----------------------------------------------------------------------------------- */
 
 static void judge_slot(const struct doctor_gpu *g, unsigned i, struct doctor_line *s)
 {
@@ -220,8 +217,7 @@ void doctor_gpus_judge(struct doctor_list *l, const struct doctor_gpus *g)
     judge_pcie(l, g);
 }
 
-/* ---- who else ----------------------------------------------------------------------------------
- */
+/* ---- who else ------------------------------------------------------------------------------- */
 
 void doctor_neighbours_judge(struct doctor_list *l, const struct doctor_gpus *g,
                              bool (*mine)(void *user, uint32_t pid), void *user)

@@ -15,8 +15,7 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* ---- /dev/shm ----------------------------------------------------------------------------------
- */
+/* ---- /dev/shm ------------------------------------------------------------------------------- */
 
 /* A folder of logs has private ones of `ncclshim run` in it, and these no more. */
 static uint64_t bytes_of_logs(const char *dir, int depth)
@@ -96,8 +95,7 @@ void doctor_shm_judge(struct doctor_list *l, const struct doctor_shm *s)
     doctor_fact(f, "log_bytes", json_u64(s->log_bytes));
 }
 
-/* ---- locked memory -----------------------------------------------------------------------------
- */
+/* ---- locked memory -------------------------------------------------------------------------- */
 
 /* "Max locked memory         8388608              8388608              bytes" */
 void doctor_memlock_judge(struct doctor_list *l, const char *root, int pid)
@@ -141,8 +139,7 @@ void doctor_memlock_judge(struct doctor_list *l, const char *root, int pid)
     free(limits);
 }
 
-/* ---- containers --------------------------------------------------------------------------------
- */
+/* ---- containers ----------------------------------------------------------------------------- */
 
 static const char *container_of(const char *root, int pid)
 {

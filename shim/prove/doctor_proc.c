@@ -18,8 +18,7 @@
 #define ENVIRONMENT_MAX (1u << 20)
 #define PIDS_MAX 65536u
 
-/* ---- one process -------------------------------------------------------------------------------
- */
+/* ---- one process ---------------------------------------------------------------------------- */
 
 static void keep_copy(struct doctor_process *p, const char *path)
 {
@@ -165,8 +164,7 @@ void doctor_process_free(struct doctor_process *p)
     memset(p, 0, sizeof(*p));
 }
 
-/* ---- many --------------------------------------------------------------------------------------
- */
+/* ---- many ----------------------------------------------------------------------------------- */
 
 struct kin {
     int pid, parent;

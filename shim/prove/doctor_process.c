@@ -27,8 +27,7 @@ bool doctor_process_meant(const struct doctor_process *p)
                       variable(p, "NCCLSHIM_LOG_DIR"));
 }
 
-/* ---- why the shim is not there ------------------------------------------------------------------
- */
+/* ---- why the shim is not there -------------------------------------------------------------- */
 
 /* The path under which LD_PRELOAD names the shim; false when it is a bare name. */
 static bool preloaded_path(const struct doctor_process *p, char *buf, size_t size)
@@ -98,8 +97,7 @@ static void why_not(const struct doctor_process *p, const char *root, struct doc
     }
 }
 
-/* ---- what is said ------------------------------------------------------------------------------
- */
+/* ---- what is said --------------------------------------------------------------------------- */
 
 static void add_copies(struct doctor_finding *f, const struct doctor_process *p)
 {

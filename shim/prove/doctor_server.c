@@ -68,8 +68,7 @@ static const struct {
      "--communicator nccl"},
 };
 
-/* ---- small words of a line ---------------------------------------------------------------------
- */
+/* ---- small words of a line ------------------------------------------------------------------ */
 
 static bool is_word(char c)
 {
@@ -124,8 +123,7 @@ static void say(struct doctor_server *s, const char *topic, enum doctor_level le
     snprintf(x->group, sizeof(x->group), "%s", group);
 }
 
-/* ---- vLLM --------------------------------------------------------------------------------------
- */
+/* ---- vLLM ----------------------------------------------------------------------------------- */
 
 static void say_backend(struct doctor_server *s, const char *name, const char *group)
 {
@@ -187,8 +185,7 @@ static void read_custom_off(struct doctor_server *s, const char *line)
     say(s, "server-custom-off", DOCTOR_OK, reason, "", NULL);
 }
 
-/* ---- the others --------------------------------------------------------------------------------
- */
+/* ---- the others ----------------------------------------------------------------------------- */
 
 static void read_strategy(struct doctor_server *s, const char *line)
 {

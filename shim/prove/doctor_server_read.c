@@ -47,8 +47,7 @@ void doctor_server_read(struct doctor_server *s, FILE *in)
     free(buf);
 }
 
-/* ---- sentences ---------------------------------------------------------------------------------
- */
+/* ---- sentences ------------------------------------------------------------------------------ */
 
 static void sentence(const struct doctor_said *x, struct doctor_line *s)
 {
@@ -134,7 +133,7 @@ int doctor_server_judge(struct doctor_list *l, const char *path, struct error *e
     int rc = 0;
 
     if (!s)
-        rc = error_set(e, path, 0, "memory is out");
+        rc = error_set(e, path, 0, "out of memory");
     else if (!in)
         rc = error_set(e, path, 0, "can't be opened: %s", strerror(errno));
     else if (fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode))

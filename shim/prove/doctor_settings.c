@@ -8,8 +8,7 @@
 #include "shim/prove/doctor_nccl.h"
 #include "shim/show/json.h"
 
-/* ---- plugins -----------------------------------------------------------------------------------
- */
+/* ---- plugins -------------------------------------------------------------------------------- */
 
 struct plugins {
     const char *root;
@@ -70,8 +69,7 @@ void doctor_plugins_judge(struct doctor_list *l, const char *root, const struct 
     doctor_fact(f, "plugins", p.facts);
 }
 
-/* ---- conf files --------------------------------------------------------------------------------
- */
+/* ---- conf files ----------------------------------------------------------------------------- */
 
 /* Blanks in front of '=' become part of the name, and nobody asks for that. */
 static bool has_blank(const char *name)

@@ -11,8 +11,7 @@
 #define ALPHA 0.05
 #define NUMBER_MAX 64
 
-/* ---- the expression ---------------------------------------------------------------------------
- */
+/* ---- the expression ------------------------------------------------------------------------- */
 
 static bool is_plain(char c)
 {
@@ -66,8 +65,7 @@ void metric_free(struct metric *m)
     regfree(&m->re);
 }
 
-/* ---- the number -------------------------------------------------------------------------------
- */
+/* ---- the number ----------------------------------------------------------------------------- */
 
 /* Is it a comma between thousands: three digits behind it, and no fourth? */
 static bool parts_thousands(const char *text, size_t n, size_t i)
@@ -149,8 +147,7 @@ int metric_in_file(const struct metric *m, const char *path, struct metric_value
                              "no line matches --metric with a positive number in its first group");
 }
 
-/* ---- several ----------------------------------------------------------------------------------
- */
+/* ---- several -------------------------------------------------------------------------------- */
 
 double metric_mean(const struct metric_value *v, size_t n)
 {

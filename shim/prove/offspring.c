@@ -19,8 +19,7 @@
 #define PARENT_MS 8000u /* `ncclshim run` waits 5 s for workers, then saves its logs */
 #define PROCESSES_MAX 65536
 
-/* ---- who came of us ---------------------------------------------------------------------------
- */
+/* ---- who came of us ------------------------------------------------------------------------- */
 
 struct process {
     pid_t pid, parent;
@@ -88,8 +87,7 @@ static size_t signal_descendants(int number, pid_t but)
     return found;
 }
 
-/* ---- signals ----------------------------------------------------------------------------------
- */
+/* ---- signals -------------------------------------------------------------------------------- */
 
 void nursery_open(struct nursery *n)
 {
@@ -115,8 +113,7 @@ void nursery_close(struct nursery *n)
     signals_restore(&n->before);
 }
 
-/* ---- one command ------------------------------------------------------------------------------
- */
+/* ---- one command ---------------------------------------------------------------------------- */
 
 static void become(const struct nursery *n, char *const *argv, const int fds[3], pid_t parent)
 {
@@ -208,8 +205,7 @@ enum offspring_event offspring_wait(struct nursery *n, struct offspring *c, uint
     }
 }
 
-/* ---- ending -----------------------------------------------------------------------------------
- */
+/* ---- ending --------------------------------------------------------------------------------- */
 
 /* Until all but `but` are gone, or the time is over. */
 static bool gone_within(struct nursery *n, struct offspring *c, unsigned ms, pid_t but)

@@ -40,8 +40,7 @@ void space_default(struct tune_space *s)
     space_parse(s, standard, "the default space", &e);
 }
 
-/* ---- what can't be tried here -----------------------------------------------------------------
- */
+/* ---- what can't be tried here --------------------------------------------------------------- */
 
 struct pruning {
     struct tune_space *s;
@@ -125,8 +124,7 @@ void space_prune(struct tune_space *s, const struct space_facts *f,
     }
 }
 
-/* ---- what a budget allows ---------------------------------------------------------------------
- */
+/* ---- what a budget allows ------------------------------------------------------------------- */
 
 static size_t bits(uint32_t set)
 {

@@ -24,8 +24,7 @@ struct reader {
 
 #define REFUSE(r, ...) error_set((r)->e, (r)->file, (r)->line, __VA_ARGS__)
 
-/* ---- one value --------------------------------------------------------------------------------
- */
+/* ---- one value ------------------------------------------------------------------------------ */
 
 /* As part of a profile: what that refuses, for its form or as a danger, is refused here. */
 static int check_value(struct reader *r, const struct space_setting *x, const char *value)
@@ -86,8 +85,7 @@ static int add_setting(struct reader *r, const char *key, char *value)
     return 0;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------
- */
+/* ---- rules ---------------------------------------------------------------------------------- */
 
 static int read_names(struct reader *r, const char *key, char *value, bool algos)
 {
@@ -144,8 +142,7 @@ static int tune_key(struct reader *r, const char *key, char *value)
                   key, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
+/* ---- lines ---------------------------------------------------------------------------------- */
 
 static int read_section(struct reader *r, const char *text)
 {
@@ -231,8 +228,7 @@ int space_read(struct tune_space *s, const char *path, struct error *e)
     return rc;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static void write_settings(const struct tune_space *s, bool comm, FILE *out)
 {

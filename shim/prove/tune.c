@@ -16,8 +16,7 @@ extern char **environ;
 
 #define BAR 20
 
-/* ---- small things -----------------------------------------------------------------------------
- */
+/* ---- small things --------------------------------------------------------------------------- */
 
 void tune_note(struct tune *t, const char *fmt, ...)
 {
@@ -58,8 +57,7 @@ static void take_note(void *user, const char *line)
     tune_note(user, "%s", line);
 }
 
-/* ---- progress ---------------------------------------------------------------------------------
- */
+/* ---- progress ------------------------------------------------------------------------------- */
 
 static void time_text(double seconds, char *buf, size_t size)
 {
@@ -105,8 +103,7 @@ static void show_progress(void *user, const char *stage, size_t done, size_t tot
              stage, done, total, bar, left, of_budget, best_so_far(t));
 }
 
-/* ---- beginning --------------------------------------------------------------------------------
- */
+/* ---- beginning ------------------------------------------------------------------------------ */
 
 static int make_folder(struct tune *t, struct error *e)
 {
@@ -203,8 +200,7 @@ static int begin_anew(struct tune *t, struct error *e)
     return tune_state_save(t, e);
 }
 
-/* ---- the course of it -------------------------------------------------------------------------
- */
+/* ---- the course of it ----------------------------------------------------------------------- */
 
 static void look_around(struct tune *t, struct machine_look *look)
 {

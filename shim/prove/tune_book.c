@@ -36,8 +36,7 @@ int tune_end_of_key(const char *key)
     return -1;
 }
 
-/* ---- spread -------------------------------------------------------------------------------------
- */
+/* ---- spread --------------------------------------------------------------------------------- */
 
 static bool same_for_row(const struct tune_book *b, const struct tune_trial *t, size_t row,
                          const struct candidate *c)
@@ -111,8 +110,7 @@ static double spread_of(const struct tune_book *b, size_t row)
     return n >= 2 && spread < BOOK_SPREAD_LEAST ? BOOK_SPREAD_LEAST : spread;
 }
 
-/* ---- keeping ----------------------------------------------------------------------------------
- */
+/* ---- keeping -------------------------------------------------------------------------------- */
 
 const struct tune_trial *book_add(struct tune_book *b, const struct tune_trial *t)
 {
@@ -166,8 +164,7 @@ const struct tune_trial *book_find(const struct tune_book *b, enum tune_kind kin
     return NULL;
 }
 
-/* ---- estimates --------------------------------------------------------------------------------
- */
+/* ---- estimates ------------------------------------------------------------------------------ */
 
 double book_spread(const struct tune_book *b, size_t row)
 {

@@ -23,8 +23,7 @@ struct sides {
     size_t rounds;
 };
 
-/* ---- running ----------------------------------------------------------------------------------
- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 static uint32_t choose_rounds(const struct tune *t)
 {
@@ -88,8 +87,7 @@ static int run_rounds(struct tune *t, struct sides *s, struct error *e)
     return 0;
 }
 
-/* ---- judging ----------------------------------------------------------------------------------
- */
+/* ---- judging -------------------------------------------------------------------------------- */
 
 static struct estimate estimate_of(const double *logs, const double *within, size_t n)
 {
@@ -204,8 +202,7 @@ int tune_prove(struct tune *t, struct error *e)
     return 0;
 }
 
-/* ---- for report and compare -------------------------------------------------------------------
- */
+/* ---- for report and compare ----------------------------------------------------------------- */
 
 /*
  * `run` puts the shim and the profile in front of everything it starts; the bench inside is told to

@@ -26,8 +26,7 @@ static void add(struct choice_list *l, struct tune_choice c)
         l->list[l->count++] = c;
 }
 
-/* ---- picking ----------------------------------------------------------------------------------
- */
+/* ---- picking -------------------------------------------------------------------------------- */
 
 static double class_share(const struct tune_search *t, int class)
 {
@@ -101,8 +100,7 @@ static void best_few(const struct tune_search *t, const struct candidate *base, 
     }
 }
 
-/* ---- lists ------------------------------------------------------------------------------------
- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 static void list_protocols(const struct tune_search *t, struct choice_list *lists)
 {
@@ -147,8 +145,7 @@ static void add_chunks(const struct tune_search *t, const struct choice_list *fr
         }
 }
 
-/* ---- a step -----------------------------------------------------------------------------------
- */
+/* ---- a step --------------------------------------------------------------------------------- */
 
 typedef void (*widen_fn)(const struct tune_search *t, const struct choice_list *from,
                          struct choice_list *to);
@@ -201,8 +198,7 @@ int search_rules(struct tune_search *t, struct candidate *c, bool fine, struct e
     return rc;
 }
 
-/* ---- the chosen rules once more ---------------------------------------------------------------
- */
+/* ---- the chosen rules once more ------------------------------------------------------------- */
 
 /*
  * What was picked as the best of many looks better than it is. It is run again, with each of its

@@ -7,8 +7,7 @@
 #define DEFAULT_RUNS 3 /* enough to begin with an idea of the spread */
 #define ROUNDS_OF_NEIGHBOURS 2
 
-/* ---- one measurement --------------------------------------------------------------------------
- */
+/* ---- one measurement ------------------------------------------------------------------------ */
 
 void search_stage(struct tune_search *t, const char *name, size_t total)
 {
@@ -52,8 +51,7 @@ int search_until(struct tune_search *t, const struct candidate *c, unsigned runs
     return rc;
 }
 
-/* ---- judging ----------------------------------------------------------------------------------
- */
+/* ---- judging -------------------------------------------------------------------------------- */
 
 bool tune_guard(const struct tune_cost *c)
 {
@@ -68,8 +66,7 @@ bool tune_less(const struct tune_cost *a, const struct tune_cost *b)
            b->change - a->change > 0.002;
 }
 
-/* ---- the steps --------------------------------------------------------------------------------
- */
+/* ---- the steps ------------------------------------------------------------------------------ */
 
 static int measure_default(struct tune_search *t, struct error *e)
 {

@@ -15,8 +15,7 @@ static struct candidate with(const struct candidate *c, size_t setting, int valu
     return made;
 }
 
-/* ---- each alone -------------------------------------------------------------------------------
- */
+/* ---- each alone ----------------------------------------------------------------------------- */
 
 /*
  * What it could save: rows that it makes slower may get a rule that makes good for it, so only what
@@ -62,8 +61,7 @@ int search_settings(struct tune_search *t, struct error *e)
     return rc;
 }
 
-/* ---- together ---------------------------------------------------------------------------------
- */
+/* ---- together ------------------------------------------------------------------------------- */
 
 struct promise {
     size_t setting;
@@ -158,8 +156,7 @@ int search_together(struct tune_search *t, struct candidate *c, struct error *e)
     return rc;
 }
 
-/* ---- neighbours -------------------------------------------------------------------------------
- */
+/* ---- neighbours ----------------------------------------------------------------------------- */
 
 /* Values to hold against the chosen one: those beside it, and none; all where none is chosen. */
 static bool is_neighbour(int chosen, int value)

@@ -13,8 +13,7 @@
 
 #define STATE_VERSION 1
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static json_t *candidate_json(const struct tune *t, const struct candidate *c)
 {
@@ -77,8 +76,7 @@ int tune_state_save(const struct tune *t, struct error *e)
     return rc == 0 ? 0 : error_set(e, path, 0, "can't be written: %s", strerror(errno));
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static void read_candidate(const struct tune *t, const json_t *j, struct candidate *c)
 {

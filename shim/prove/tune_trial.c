@@ -18,8 +18,7 @@
 #define STUCK_TIMES 5
 #define STUCK_LEAST_S 5u
 
-/* ---- arguments --------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------ */
 
 void tune_args_add(struct tune_args *a, const char *word)
 {
@@ -70,8 +69,7 @@ void tune_args_bench(const struct tune *t, const char *profile, struct tune_args
         tune_args_add(a, "--one-process");
 }
 
-/* ---- running ----------------------------------------------------------------------------------
- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 int tune_command(struct tune *t, char *const *argv, const char *out, const char *err,
                  uint64_t until_ns, bool *good, bool *late, struct error *e)
@@ -92,8 +90,7 @@ int tune_command(struct tune *t, char *const *argv, const char *out, const char 
     return 0;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 /* What it said on stderr: the last line, without our own name in front. */
 static void last_words(const char *path, char *buf, size_t size)
@@ -193,8 +190,7 @@ int tune_trial_run(struct tune *t, const char *profile, struct tune_trial *out, 
     return rc;
 }
 
-/* ---- the search's question --------------------------------------------------------------------
- */
+/* ---- the search's question ------------------------------------------------------------------ */
 
 static uint64_t reserve_ns(const struct tune *t)
 {

@@ -14,8 +14,7 @@
 
 #define LIMIT_NS (300ull * 1000000000ull)
 
-/* ---- the workload file ------------------------------------------------------------------------
- */
+/* ---- the workload file ---------------------------------------------------------------------- */
 
 /*
  * Only kinds of call are measured, each by itself: their order and their repetitions would only
@@ -147,8 +146,7 @@ int tune_work_make(struct tune *t, struct error *e)
                                                       : "bench said nothing");
 }
 
-/* ---- rows and classes -------------------------------------------------------------------------
- */
+/* ---- rows and classes ----------------------------------------------------------------------- */
 
 static int class_of(struct tune_work *w, int op, uint64_t bytes)
 {

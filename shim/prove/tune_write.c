@@ -14,8 +14,7 @@
 
 #define FROM_ZERO (64u << 10) /* the smallest size measured speaks for smaller ones up to here */
 
-/* ---- sizes ------------------------------------------------------------------------------------
- */
+/* ---- sizes ---------------------------------------------------------------------------------- */
 
 static uint64_t power_up(uint64_t n)
 {
@@ -78,8 +77,7 @@ void tune_range(const struct tune_work *w, size_t class, uint64_t *least, uint64
         *most = b;
 }
 
-/* ---- evidence ---------------------------------------------------------------------------------
- */
+/* ---- evidence ------------------------------------------------------------------------------- */
 
 /* One candidate against another, all rows or one class, as a change. */
 static bool change_between(const struct tune *t, const struct candidate *from,
@@ -162,8 +160,7 @@ static void rule_evidence(const struct tune *t, size_t class, FILE *out)
     fputc('\n', out);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------
- */
+/* ---- the file ------------------------------------------------------------------------------- */
 
 static void write_head(const struct tune *t, FILE *out)
 {
@@ -172,8 +169,8 @@ static void write_head(const struct tune *t, FILE *out)
     struct tm tm;
 
     strftime(date, sizeof(date), "%Y-%m-%d", localtime_r(&now, &tm));
-    fprintf(out, TUNE_MARK " on %s for %d x %s (%s), NCCL %s\n; evidence: %s\n", date, t->ranks, t->gpu,
-            t->placement, t->nccl, t->folder.path);
+    fprintf(out, TUNE_MARK " on %s for %d x %s (%s), NCCL %s\n; evidence: %s\n", date, t->ranks,
+            t->gpu, t->placement, t->nccl, t->folder.path);
     if (t->simulated)
         fputs("; SIMULATED: no GPU took part, all times are invented; nothing here holds for a "
               "real machine\n",

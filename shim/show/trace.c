@@ -18,8 +18,7 @@ uint64_t trace_track(uint32_t ring, uint32_t comm)
     return ring * TRACKS_PER_RING + (comm == TRACE_PASSES ? 1 : 2 + comm);
 }
 
-/* ---- the window: a heap, earliest first, the longer one first when both start together --------
- */
+/* ---- the window: a heap, earliest first, the longer one first when both start together ------ */
 
 static bool before(const struct trace_event *a, const struct trace_event *b)
 {

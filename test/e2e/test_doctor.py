@@ -520,7 +520,7 @@ def test_a_server_log_is_read_beside_everything_else(machine, box):
 @pytest.mark.parametrize("args,word", [
     (["--pid", "999999"], "no process 999999"), (["--pid", "0"], "--pid: '0' is no number from 1"),
     (["--pid", "12x"], "--pid: '12x' is no number from 1"), (["--server-log", "/nonexistent"], "can't be opened"),
-    (["--server-log", "/tmp"], "is a folder"), (["--sever-log", "x"], "--server-log"), (["x"], "no argument 'x'"),
+    (["--server-log", "/tmp"], "is a folder"), (["--sever-log", "x"], "--server-log"), (["x"], "'x' is no option; a process is named with --pid"),
     (["--pid"], "needs a value")])
 def test_what_can_not_be_done_ends_with_code_2_and_one_line(machine, args, word):
     done = machine.doctor(*args)

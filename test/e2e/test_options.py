@@ -50,6 +50,7 @@ def test_help_goes_to_standard_output_and_is_no_failure(box, verb):
     (["bench", "--type", "float"], "--type: 'float' is "),
     (["export", "a", "b"], "one run at a time: 'b' is too much"),
     (["top", "a", "b"], "one folder at a time: 'b' is too much"),
+    (["clean", "x"], "'x' is no option; a folder is given with --log-dir"),
     (["run", "-p", "none"], "no command to run is given")])
 def test_a_wrong_value_is_one_line_that_names_the_option(box, args, told):
     assert only_line(box.cli(*args)).startswith("ncclshim: " + told)
