@@ -12,7 +12,7 @@
 /* A setting that is not the same on all sides; NULL = not set. */
 struct setting_change {
     char name[64];
-    const char **values; /* by side; point into the findings' settings */
+    const char **values; /* by side; point into the runs' settings */
 };
 
 struct setting_changes {
