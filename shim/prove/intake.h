@@ -45,7 +45,7 @@ struct intake {
     uint32_t ring_count;
     struct keep *keep;
     char *keep_name;
-    enum log_writer writer; /* as last asked */
+    enum log_writer_state writer; /* as last asked */
     int pid;                /* as seen from here; 0 unless it lives */
     uint64_t asked_ns;      /* when (monotonic) */
     uint64_t refreshed_ns, drained_ns, saved_ns;

@@ -109,7 +109,7 @@ static int find_in_proc(const struct log_file *f)
     return found;
 }
 
-enum log_writer log_writer_find(const struct log_file *f, int *pid)
+enum log_writer_state log_writer_find(const struct log_file *f, int *pid)
 {
     uint64_t here = pid_ns_of("self");
     char number[16];

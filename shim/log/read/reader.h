@@ -61,14 +61,14 @@ size_t log_note_text(const struct ncclshim_note *n, size_t body_bytes, char *buf
 /* Does the process that writes it still live (pid, start time, boot, pid namespace all agree)? */
 bool log_writer_lives(const struct log_file *f);
 
-enum log_writer {
+enum log_writer_state {
     LOG_WRITER_LIVES,
     LOG_WRITER_GONE,
     LOG_WRITER_UNSEEN, /* of a pid namespace that can't be seen from here (a neighbouring
                           container): it may live or not */
 };
 /* The same with the third answer. *pid (may be NULL): as seen from here; 0 unless it lives. */
-enum log_writer log_writer_find(const struct log_file *f, int *pid);
+enum log_writer_state log_writer_find(const struct log_file *f, int *pid);
 
 /*
  * Where a reader stands in one ring. Start with {0}: the first read then begins at the oldest

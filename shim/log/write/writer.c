@@ -37,6 +37,15 @@ uint64_t log_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
+/* Several threads may add a ring, each for the context of its own GPU. */
+static void room_take(struct log_writer *w, uint64_t bytes)
+{
+    uint64_t room = atomic_load(A64(&w->room));
+
+    while (!atomic_compare_exchange_weak(A64(&w->room), &room, bytes < room ? room - bytes : 0))
+        ;
+}
+
 static uint64_t page_up(uint64_t n)
 {
     return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1);
@@ -119,7 +128,7 @@ static int map_fixed(struct log_writer *w, uint32_t comm_cap, uint32_t site_cap,
     section_publish(w->head, 2, NCCLSHIM_SECTION_SITES, 0, PAGE + NOTES_BYTES + comms, sites);
     atomic_thread_fence(memory_order_release);
     memcpy(w->head->magic, NCCLSHIM_LOG_MAGIC, sizeof(w->head->magic));
-    w->room -= total < w->room ? total : w->room;
+    room_take(w, total);
     return 0;
 }
 
@@ -189,7 +198,7 @@ struct ncclshim_ring *log_ring_add(struct log_writer *w, uint32_t capacity, int 
         return NULL;
     }
     while (capacity > RING_LEAST &&
-           PAGE + (uint64_t)capacity * sizeof(struct ncclshim_record) > w->room)
+           PAGE + (uint64_t)capacity * sizeof(struct ncclshim_record) > atomic_load(A64(&w->room)))
         capacity /= 2;
     for (;; capacity /= 2) {
         bytes = page_up(PAGE + (uint64_t)capacity * sizeof(struct ncclshim_record));
@@ -218,7 +227,7 @@ struct ncclshim_ring *log_ring_add(struct log_writer *w, uint32_t capacity, int 
     ring->record_bytes = sizeof(struct ncclshim_record);
     ring->device = device;
     *number = (uint32_t)slot - FIRST_RING_SLOT;
-    w->room -= bytes < w->room ? bytes : w->room;
+    room_take(w, bytes);
     w->head->sections[slot].offset = offset;
     return ring;
 }
