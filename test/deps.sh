@@ -41,7 +41,8 @@ install() {
 # Behind the others, when the list of packages is up to date.
 install_wanted() {
     [ "$what" = test ] && [ "$(id -u)" = 0 ] && command -v apt-get || return 0
-    [ -z "$wanted" ] || install $wanted
+    # One that can't be had must not keep the others away.
+    [ -z "$wanted" ] || install $wanted || { apt-get update; for package in $wanted; do install "$package"; done; }
     # libFuzzer lies in a package of its own, called after clang's version.
     if command -v clang && ! has_fuzzer; then
         version=$(clang -dumpversion)
@@ -61,6 +62,8 @@ if [ "$what" = test ]; then
     need python3-pytest-xdist "$python" -c 'import xdist'
     want valgrind valgrind --version
     want clang clang --version
+    want clang-tidy clang-tidy --version
+    want cppcheck cppcheck --version
     want openmpi-bin mpirun --version
     want iproute2 ip -V
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests: `run.py cpu` (make test), `run.py gpu` (make test-gpu), `run.py bench` (make bench).
+"""Runs the tests: `run.py cpu` (make test), `run.py gpu` (make test-gpu), `run.py bench` (make bench), `run.py lint`.
 
 Builds what the tests need, lists every test by name and ends with one line:
 N passed, N failed. The exit code is 1 when something failed. BUILD, CC and MAKE come from
@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from harness import build, e2e, fuzz, scripts, units, valgrind  # noqa: E402
+from harness import build, e2e, fuzz, lint, scripts, tsan, units, valgrind  # noqa: E402
 from harness.results import Results  # noqa: E402
 
 
@@ -28,8 +28,10 @@ def cpu(results, words):
     if words:
         return
     units.run(build.Build(main.dir + "/asan", sanitize=True), results, words)
+    tsan.run(main.dir, results)
     valgrind.run(main, results)
     fuzz.run(main, results)
+    lint.run(results, [])
     clang_name = "build with clang: no warning"
     if shutil.which("clang"):
         clang = build.Build(main.dir + "/clang", options=["CC=clang", "OPT=-O0", "HARDEN=", "WERROR=-Werror"])
@@ -51,8 +53,12 @@ def bench(results, words):
         scripts.run_benches(main, results, words)
 
 
+def lint_alone(results, words):
+    lint.run(results, words, by_hand=True)
+
+
 def main():
-    jobs = {"cpu": cpu, "gpu": gpu, "bench": bench}
+    jobs = {"cpu": cpu, "gpu": gpu, "bench": bench, "lint": lint_alone}
     if len(sys.argv) < 2 or sys.argv[1] not in jobs:
         print(__doc__, file=sys.stderr)
         return 2

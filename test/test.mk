@@ -83,3 +83,4 @@ bench:
 include test/faults/faults.mk
 include test/fuzz/fuzz.mk
 include test/lint/lint.mk
+include test/coverage/coverage.mk

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """make test-compat: every NCCL version by every way in, each with the real library as far as it goes without a
 GPU, and with the simulated one of that version for the rest. Prints the table, then what went wrong. Then the
-NCCL wrappers of vLLM and SGLang, and clients with many threads under ThreadSanitizer.
+NCCL wrappers of vLLM and SGLang.
 
 BUILD names the build folder, NCCLSHIM_WHEELS where the real libraries are kept. Arguments: versions (all).
 """
@@ -17,7 +17,6 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import cells  # noqa: E402
 import servers  # noqa: E402
-import threads  # noqa: E402
 import wheels  # noqa: E402
 from harness import build as builds  # noqa: E402
 from harness.results import Results  # noqa: E402
@@ -97,7 +96,6 @@ def main():
             results.skip(name, why.get(key[1]) or text)
     if not sys.argv[1:]:
         servers.run(BUILD, results, real)
-        threads.run(BUILD, results)
     return results.close()
 
 

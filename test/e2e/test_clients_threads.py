@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many threads making, using and ending communicators at once. make test-compat runs the same under
-ThreadSanitizer (test/compat/threads.py)."""
+"""Many threads making, using and ending communicators at once. The same runs under ThreadSanitizer, too
+(test/harness/tsan.py)."""
 import glob
 
 import logmaker

@@ -18,9 +18,9 @@ class Build:
     def make(self, targets, keep_going=False, timeout=600):
         args = shlex.split(os.environ.get("MAKE", "make")) + ["--no-print-directory", "-s", "-j%d" % self.jobs]
         args += ["BUILD=" + self.dir, "CC=" + os.environ.get("CC", "cc")]
-        args += self.options
         if os.environ.get("CI"):
             args += ["WERROR=-Werror"]
+        args += self.options  # behind: a build may know of warnings that are none
         if self.sanitize:
             # _FORTIFY_SOURCE hides what ASan would see.
             args += ["OPT=" + SANITIZE, "HARDEN="]

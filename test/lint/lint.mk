@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# clang-tidy and cppcheck over shim/: minutes, so not a part of `make test`.
+# clang-tidy and cppcheck over shim/ (test/harness/lint.py), without the other tests.
 .PHONY: lint
 lint:
-	$(SUB) $(PYTHON) test/lint/run.py
+	$(SUB) $(PYTHON) test/run.py lint
