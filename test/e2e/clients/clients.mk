@@ -7,7 +7,7 @@ $(CLIENT_OBJ): CPPFLAGS += -isystem $(CUDA_INC) -isystem $(NCCL_INC)
 
 $(BUILD)/clients/shapes: $(CLIENT_OBJ) $(BUILD)/fake/libcuda.so.1 $(BUILD)/fake/libnccl.so.2
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CLIENT_OBJ) $(BUILD)/fake/libcuda.so.1 $(BUILD)/fake/libnccl.so.2 -lpthread
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CLIENT_OBJ) $(BUILD)/fake/libcuda.so.1 $(BUILD)/fake/libnccl.so.2 -lpthread -ldl
 
 .PHONY: clients
 clients: $(BUILD)/clients/shapes

@@ -51,6 +51,6 @@ struct shape {
     void (*run)(void);
 };
 extern const struct shape group_shapes[], capture_shapes[], birth_shapes[], process_shapes[], config_shapes[],
-    thread_shapes[];
+    thread_shapes[], operation_shapes[];
 
 #endif

@@ -98,7 +98,7 @@ void drop(CUgraphExec exec, CUgraph graph)
 int main(int argc, char **argv)
 {
     static const struct shape *const tables[] = {group_shapes, capture_shapes, birth_shapes, process_shapes,
-                                                 config_shapes, thread_shapes};
+                                                 config_shapes, thread_shapes, operation_shapes};
 
     for (size_t t = 0; argc > 1 && t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct shape *s = tables[t]; s->name; s++)
