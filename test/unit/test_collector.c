@@ -346,6 +346,61 @@ static void processes_left_behind_are_known_by_the_folder_in_their_environment(v
     kill(child, 9);
 }
 
+/* ---- the collector --------------------------------------------------------------------------- */
+
+static unsigned warnings;
+
+static void count_warning(const struct error *w)
+{
+    (void)w;
+    warnings++;
+}
+
+/* What a collector says of a log whose first page is filled behind its first look, or never. */
+static uint64_t collected(bool filled, unsigned expected_warnings)
+{
+    char logs[] = "/dev/shm/ncclshim-unit-XXXXXX", run[] = "/tmp/ncclshim-unit-XXXXXX", command[80];
+    struct runfolder to = {.fd = -1};
+    struct collector_options o = {.log_dir = logs, .run = &to, .warn = count_warning};
+    struct summary sum = {0};
+    struct collector *c;
+    struct fixture x;
+
+    assert_true(mkdtemp(logs) && mkdtemp(run) && runfolder_open(&to, run, &e) == 0);
+    fixture_make(&x, logs, 64, 4);
+    memset(x.head->magic, 0, sizeof(x.head->magic));
+    o.log_fd = open(logs, O_RDONLY | O_DIRECTORY);
+    c = collector_new(&o, &e);
+    assert_non_null(c);
+    warnings = 0;
+    collector_round(c);
+    if (filled)
+        memcpy(x.head->magic, NCCLSHIM_LOG_MAGIC, sizeof(x.head->magic));
+    fixture_write(&x, 10);
+    collector_round(c);
+    collector_finish(c);
+    collector_summarize(c, &sum);
+    assert_int_equal(warnings, expected_warnings);
+    collector_free(c);
+    fixture_drop(&x);
+    close(o.log_fd);
+    snprintf(command, sizeof(command), "rm -rf %s %s", logs, run);
+    assert_int_equal(system(command), 0);
+    return sum.timed;
+}
+
+static void a_log_met_before_its_first_page_was_filled_is_read_and_not_called_left_out(void **state)
+{
+    (void)state;
+    assert_int_equal(collected(true, 0), 10);
+}
+
+static void a_file_that_never_becomes_a_log_is_told_once(void **state)
+{
+    (void)state;
+    assert_int_equal(collected(false, 1), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +417,8 @@ int main(void)
         cmocka_unit_test(one_communicator_of_many_processes_is_counted_once),
         cmocka_unit_test(ranks_that_are_threads_of_one_process_are_counted_each),
         cmocka_unit_test(processes_left_behind_are_known_by_the_folder_in_their_environment),
+        cmocka_unit_test(a_log_met_before_its_first_page_was_filled_is_read_and_not_called_left_out),
+        cmocka_unit_test(a_file_that_never_becomes_a_log_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
