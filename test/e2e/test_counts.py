@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from faults.points import SERVER, Faults
+from harness import instructions
 
 RANKS = 2
 
@@ -71,3 +72,22 @@ def test_start_up_without_a_profile_adds_few_system_calls(box):
 
     added = calls(LD_PRELOAD=box.shim) - calls()
     assert 0 < added <= 16, added  # 13: the loader's own for the object, and the heap's first growth
+
+
+needs_valgrind = pytest.mark.skipif(not instructions.available(), reason="no valgrind here")
+
+
+@needs_valgrind
+def test_a_call_executes_few_instructions_of_the_shim_and_a_replay_none(build):
+    """What they are is in docs/performance.md; the bounds leave room for another compiler."""
+    costs = instructions.shim_costs(build)
+    assert 50 < costs["a wrapped call, log off"] < 400, costs
+    assert 500 < costs["an eager call with its stamps"] < 3000, costs
+    assert 500 < costs["a captured call with its stamps"] < 3000, costs
+    assert abs(costs["a replay"]) < 200, costs  # threads that wait for one another differ by some
+
+
+@needs_valgrind
+def test_start_up_without_nccl_executes_few_instructions(build):
+    bare, shim = instructions.start_up(build)
+    assert 0 < shim - bare < 250000, (bare, shim)
