@@ -133,12 +133,18 @@ static int set_ops(struct reader *r, char *text, int line)
     uint32_t ops = 0;
 
     for (char *c = text, *comma; c; c = comma) {
+        size_t word, blanks;
         int op;
         comma = strchr(c, ',');
         if (comma)
             *comma++ = '\0';
         c += strspn(c, " \t");
-        c[strcspn(c, " \t")] = '\0';
+        word = strcspn(c, " \t");
+        blanks = strspn(c + word, " \t");
+        if (c[word + blanks])
+            return reader_error(r, line, "ops: '%s' stands behind a blank; write commas between names",
+                                c + word + blanks);
+        c[word] = '\0';
         op = op_parse(c);
         if (op < 0)
             return reader_error(r, line,
