@@ -2,6 +2,7 @@
 """Clients that no preloaded library can be in front of: the log and the report say so, with the path. And clients
 that look as if: NCCL inside another library, NCCL that is closed and opened again."""
 import glob
+import re
 import sys
 from pathlib import Path
 
@@ -133,6 +134,19 @@ def test_a_function_that_the_loaded_nccl_lacks_is_an_invalid_usage_with_one_mess
     assert done.code == 0 and done.out == "[5, 5, 5] 21403\n", done
     assert done.err.count("\n") == 1 and "ncclCommSplit" in done.err and "2.14.3" in done.err, done
     assert str(folder / "libnccl.so.2") in done.err
+
+
+def test_p04_every_function_that_the_loaded_nccl_lacks_is_an_invalid_usage(box):
+    source = (box.root / "shim" / "preload" / "nccl_api.h").read_text()
+    owned = {"nccl" + name for name in re.findall(r"^    OWN\((\w+),", source, re.M)}
+    late = sorted(name for name, since in cells.table().items() if name in owned and since > cells.code(BEFORE_DOORS))
+    assert {"ncclCommShrink", "ncclAllReduceConfig", "ncclPutSignal", "ncclAlltoAll"} <= set(late)
+    code = ("import ctypes, sys; n = ctypes.CDLL('libnccl.so.2'); v = ctypes.c_int(); n.ncclGetVersion(ctypes.byref(v));"
+            "g = ctypes.CDLL(None); nothing = [ctypes.c_void_p()] * 14;"
+            "print(*[getattr(g, name)(*nothing) for name in sys.argv[1:]])")
+    done = box.preload(sys.executable, "-c", code, *late, env={"LD_LIBRARY_PATH": cells.fake_folder(box.build, BEFORE_DOORS)})
+    assert done.code == 0 and done.out.split() == ["5"] * len(late), done
+    assert done.err.count("\n") == 1 and late[0] in done.err, done  # told once
 
 
 def test_p03_without_any_nccl_the_answer_is_a_system_error_and_one_line(box):

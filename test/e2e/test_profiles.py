@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from runs import check_golden
+
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted(p.stem for p in (ROOT / "profiles").glob("*.ini"))
 SEVEN = {"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring", "NCCL_P2P_LEVEL": "SYS", "NCCL_MIN_NCHANNELS": "1",
@@ -138,3 +140,69 @@ def test_a_profile_that_cannot_be_loaded_is_exit_code_1_with_its_place(box):
     done = box.cli("show", path)
     assert done.code == 1 and "bad.ini:2" in done.err and "NCCL would read 1" in done.err
     assert done.out == ""
+
+
+RICH = """[profile]
+description = Something of everything
+nccl = >=2.19, <2.31
+inherit = base
+allow_unsafe = yes
+[env]
+NCCL_P2P_LEVEL = sys
+NCCL_BUFFSIZE = 1M
+NCCL_DEBUG = WARN
+[env override]
+NCCL_NTHREADS = 256
+[comm]
+max_ctas = 16
+[comm two]
+ranks = 2
+name = tp*
+min_ctas = 2
+net_name = Socket
+NCCL_GRAPH_FILE = "/etc/nccl/turin.xml"
+[tune]
+allreduce 0-64K = ring ll channels=2
+[tune large]
+ranks = 4-8
+allreduce 64K-1M = tree simple
+broadcast = ring
+[log]
+sample = 10
+capacity = 64K
+min_bytes = 4K
+eager = no
+ops = all_reduce, broadcast
+"""
+CONF = "NCCL_DEBUG=INFO\nNCCL_SOCKET_IFNAME=eth0\nNCCL_ALGO = Ring\n"
+
+
+@pytest.fixture
+def rich(box):
+    """Shows a profile with something of every section, in a shell with a choice of its own."""
+    (box.dir / "base.ini").write_text("[env]\nNCCL_CROSS_NIC = 1\nNCCL_BUFFSIZE = 4M\n")
+    (box.dir / "rich.ini").write_text(RICH)
+    (box.dir / "nccl.conf").write_text(CONF)
+
+    def call(*options):
+        done = box.cli("show", *options, "rich", env={
+            "NCCLSHIM_PROFILE_PATH": ".", "NCCL_DEBUG": "VERSION", "NCCL_NTHREADS": "128", "NCCL_CONF_FILE": "nccl.conf"})
+        assert done.code == 0 and done.err == "", done
+        return done.out
+    return call
+
+
+def test_the_text_of_a_profile_with_everything_stays_as_it_is(rich):
+    check_golden("show-profile.txt", rich("--nccl", "2.28.9"))
+
+
+def test_the_json_of_a_profile_with_everything_stays_as_it_is(rich):
+    text = rich("--nccl", "2.28.9", "--json")
+    json.loads(text)
+    check_golden("show-profile.json", text)
+
+
+def test_what_show_ini_prints_of_everything_says_the_same(box, rich):
+    flat = rich("--ini")
+    (box.dir / "rich.ini").write_text(flat)
+    assert rich("--ini") == flat

@@ -11,7 +11,7 @@ import logmaker
 
 ALL_REDUCE, SEND, RECV, GROUP = 0, 8, 9, 10
 CAPTURED, TIMED, PART, CHAINED = 1, 2, 4, 16
-NONBLOCKING = 1
+NONBLOCKING, ADOPTED = 1, 2
 READY, ENDED = 2, 4
 RANKS = 2
 
@@ -198,6 +198,33 @@ def test_c03_a_non_blocking_communicator_is_counted_not_timed(box):
     assert timed(log) == {}
     assert issued(log) == {(ALL_REDUCE, 4000): 5 * RANKS}
     assert all(c["flags"] & NONBLOCKING and c["failed_calls"] == 0 for c in log.comms)
+
+
+def test_a_shrunk_communicator_has_fewer_ranks_and_a_parent(box):
+    log = run(box, "birth-shrink")
+    small, = [c for c in log.comms if c["parent"] >= 0]
+    assert (small["ranks"], small["rank"], small["wrapped_calls"]) == (1, 0, 1)
+    assert timed(log) == {(ALL_REDUCE, 2000, False): 1}
+
+
+def test_a_grown_communicator_has_more_ranks_and_on_the_old_one_a_parent(box):
+    log = run(box, "birth-grow", LD_LIBRARY_PATH="%s:%s" % (box.fake / "nccl-23007", box.fake))
+    large = sorted((c["rank"], c["ranks"], c["parent"] >= 0) for c in log.comms if c["wrapped_calls"])
+    assert large == [(0, 2, True), (1, 2, False)]
+    assert timed(log) == {(ALL_REDUCE, 4000, False): 3 * RANKS}
+
+
+@pytest.mark.parametrize("version, ranks", [("", RANKS), ("nccl-21903", -1)])
+def test_a_communicator_made_unseen_is_taken_in_at_its_first_call(box, version, ranks):
+    """NCCL 2.28's profiler interface has told who it is; before, that is not known. Its calls are counted, not timed: a
+    ring is not made ready beside calls that may be under way."""
+    log = run(box, "birth-unseen", LD_LIBRARY_PATH="%s:%s" % (box.fake / version, box.fake))
+    seen, unseen = sorted(log.comms, key=lambda c: c["flags"] & ADOPTED)
+    assert (seen["ranks"], seen["wrapped_calls"]) == (RANKS, 6)
+    assert (unseen["ranks"], unseen["wrapped_calls"]) == (ranks, 6)
+    assert unseen["flags"] & ADOPTED and not seen["flags"] & ADOPTED
+    assert issued(log) == {(ALL_REDUCE, 4000): 6 * RANKS}
+    assert timed(log) == {(ALL_REDUCE, 4000, False): 6}
 
 
 def test_thousands_of_communicators_leave_the_right_records(box):

@@ -149,7 +149,76 @@ static void thousands(void)
     on_ranks(thousands_body, true);
 }
 
+typedef ncclResult_t init_rank(ncclComm_t *, int, ncclUniqueId, int);
+typedef ncclResult_t get_id(ncclComm_t, ncclUniqueId *);
+typedef ncclResult_t shrink_comm(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
+typedef ncclResult_t grow_comm(ncclComm_t, int, const ncclUniqueId *, int, ncclComm_t *, ncclConfig_t *);
+
+/* Rank 1 is left behind. */
+static void shrink_body(struct rank *r)
+{
+    int left_out = 1;
+    ncclComm_t small;
+
+    if (r->number == 0) {
+        NC(((shrink_comm *)function("ncclCommShrink"))(r->comm, &left_out, 1, &small, NULL, 0));
+        NC(ncclAllReduce((void *)r->buffer, (void *)r->buffer, 500, ncclFloat, ncclSum, small, (cudaStream_t)r->stream));
+        CU(cuStreamSynchronize(r->stream));
+        NC(ncclCommDestroy(small));
+    }
+}
+
+static void shrink(void)
+{
+    on_ranks(shrink_body, true);
+}
+
+/* Rank 0 is alone, and rank 1 joins it. */
+static void grow_body(struct rank *r)
+{
+    static ncclUniqueId id;
+    ncclComm_t small = NULL, large;
+
+    if (r->number == 0) {
+        NC(ncclGetUniqueId(&id));
+        NC(ncclCommInitRank(&small, 1, id, 0));
+        NC(((get_id *)function("ncclCommGetUniqueId"))(small, &id));
+    }
+    wait_all(r);
+    NC(((grow_comm *)function("ncclCommGrow"))(small, RANKS, small ? NULL : &id, small ? -1 : 1, &large, NULL));
+    use(r, large, 3);
+    NC(ncclCommDestroy(large));
+    if (small)
+        NC(ncclCommDestroy(small));
+}
+
+static void grow(void)
+{
+    on_ranks(grow_body, false);
+}
+
+/* On rank 1 made where no wrapper could see it, and used where one can. */
+static void unseen_body(struct rank *r)
+{
+    static ncclUniqueId id;
+    ncclComm_t comm;
+
+    if (r->number == 0)
+        NC(ncclGetUniqueId(&id));
+    wait_all(r);
+    NC(((init_rank *)function(r->number ? "pncclCommInitRank" : "ncclCommInitRank"))(&comm, RANKS, id, r->number));
+    wait_all(r);
+    use(r, comm, 6);
+    NC(ncclCommDestroy(comm));
+}
+
+static void unseen(void)
+{
+    on_ranks(unseen_body, false);
+}
+
 const struct shape birth_shapes[] = {
     {"birth-ways", ways},           {"birth-init-all", init_all}, {"birth-nonblocking", nonblocking},
-    {"birth-thousands", thousands}, {NULL, NULL},
+    {"birth-thousands", thousands}, {"birth-shrink", shrink},     {"birth-grow", grow},
+    {"birth-unseen", unseen},       {NULL, NULL},
 };

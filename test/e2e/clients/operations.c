@@ -2,9 +2,6 @@
 /* Every operation, with a count of its own, and what makes traffic that no call shows. */
 #include "test/e2e/clients/ranks.h"
 
-#include <dlfcn.h>
-#include <stdlib.h>
-
 #define MINE(elements) ((char *)r->buffer + (size_t)r->number * (elements) * sizeof(float))
 #define HERE ((void *)r->buffer)
 #define THERE ((void *)(r->buffer + BUFFER_BYTES / 2))
@@ -14,15 +11,6 @@ typedef ncclResult_t all_to_all(const void *, void *, size_t, ncclDataType_t, nc
 typedef ncclResult_t gather(const void *, void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
 typedef ncclResult_t window(ncclComm_t, void *, size_t, void **, int);
 typedef ncclResult_t device_comm(ncclComm_t, const void *, void *);
-
-/* Functions that an older nccl.h does not have. */
-static void *newer(const char *name)
-{
-    void *f = dlsym(RTLD_DEFAULT, name);
-
-    NEED(f != NULL);
-    return f;
-}
 
 static void reductions(struct rank *r)
 {
@@ -45,9 +33,9 @@ static void movements(struct rank *r)
     NC(ncclBcast(HERE, 41, ncclFloat, 0, r->comm, STREAM));
     NC(ncclAllGather(HERE, THERE, 50, ncclFloat, r->comm, STREAM));
     NC(ncclAllGather(MINE(51), HERE, 51, ncclFloat, r->comm, STREAM));
-    NC(((all_to_all *)newer("ncclAlltoAll"))(HERE, THERE, 60, ncclFloat, r->comm, STREAM));
-    NC(((gather *)newer("ncclGather"))(HERE, THERE, 70, ncclFloat, 1, r->comm, STREAM));
-    NC(((gather *)newer("ncclScatter"))(HERE, THERE, 80, ncclFloat, 0, r->comm, STREAM));
+    NC(((all_to_all *)function("ncclAlltoAll"))(HERE, THERE, 60, ncclFloat, r->comm, STREAM));
+    NC(((gather *)function("ncclGather"))(HERE, THERE, 70, ncclFloat, 1, r->comm, STREAM));
+    NC(((gather *)function("ncclScatter"))(HERE, THERE, 80, ncclFloat, 0, r->comm, STREAM));
 }
 
 static void all_calls(struct rank *r)
@@ -91,9 +79,9 @@ static void unseen_body(struct rank *r)
     char requirements[512] = "", comm[512];
     void *win;
 
-    NC(((window *)newer("ncclCommWindowRegister"))(r->comm, HERE, 4096, &win, r->number == 0)); /* symmetric on rank 0 */
+    NC(((window *)function("ncclCommWindowRegister"))(r->comm, HERE, 4096, &win, r->number == 0)); /* symmetric on rank 0 */
     if (r->number == 1)
-        NC(((device_comm *)newer("ncclDevCommCreate"))(r->comm, requirements, comm));
+        NC(((device_comm *)function("ncclDevCommCreate"))(r->comm, requirements, comm));
     NC(reduce(r, 1000, r->stream));
     CU(cuStreamSynchronize(r->stream));
 }

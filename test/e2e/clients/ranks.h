@@ -45,6 +45,9 @@ void drop(CUgraphExec exec, CUgraph graph);
 
 void wait_all(struct rank *r);
 
+/* A function that an older nccl.h does not have. */
+void *function(const char *name);
+
 /* The shapes: name, function. */
 struct shape {
     const char *name;

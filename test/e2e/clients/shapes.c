@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test/e2e/clients/ranks.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,14 @@ void on_ranks(void (*body)(struct rank *r), bool with_comm)
     }
     for (int i = 0; i < RANKS; i++)
         pthread_join(threads[i], NULL);
+}
+
+void *function(const char *name)
+{
+    void *f = dlsym(RTLD_DEFAULT, name);
+
+    NEED(f != NULL);
+    return f;
 }
 
 void wait_all(struct rank *r)
