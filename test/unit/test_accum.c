@@ -272,6 +272,46 @@ static void load_refuses(const char *part)
     assert_null(a.sites);
 }
 
+/* Cut anywhere, or with any byte another: an error, or a file like any other; never a crash (make test runs this
+ * under AddressSanitizer, too). */
+static void a_file_cut_or_scribbled_on_anywhere_is_refused_or_read(void **state)
+{
+    static uint8_t whole[1 << 20];
+    struct error e;
+    long bytes;
+    int fd;
+
+    (void)state;
+    replay(0, 10000);
+    replay(1, 20000);
+    saved();
+    fd = open("accum.hist", O_RDWR);
+    bytes = read(fd, whole, sizeof(whole));
+    assert_true(bytes > 1000 && bytes < (long)sizeof(whole));
+    for (long n = 0; n < bytes; n += n < 600 ? 1 : 7) {
+        accum_free(&a);
+        assert_int_equal(ftruncate(fd, n), 0);
+        assert_int_equal(histfile_load("accum.hist", &a, NULL, &e), -1);
+        assert_null(a.sites);
+        assert_int_equal(pwrite(fd, whole, (size_t)bytes, 0), bytes);
+    }
+    for (long at = 0; at < bytes; at += at < 600 ? 1 : 7) {
+        uint8_t other = (uint8_t)~whole[at];
+        struct histfile h = {0};
+        accum_free(&a);
+        assert_int_equal(pwrite(fd, &other, 1, at), 1);
+        if (histfile_load("accum.hist", &a, &h, &e) == 0)
+            histfile_free(&h);
+        else
+            assert_true(!a.sites && strlen(e.text) > 10);
+        assert_int_equal(pwrite(fd, &whole[at], 1, at), 1);
+    }
+    accum_free(&a);
+    assert_int_equal(histfile_load("accum.hist", &a, NULL, &e), 0);
+    close(fd);
+    unlink("accum.hist");
+}
+
 static void a_damaged_file_is_refused(void **state)
 {
     int fd;
@@ -308,6 +348,7 @@ int main(void)
         T(sites_captured_after_the_first_look_are_counted),
         T(calls_left_out_of_timing_are_not_waited_for),
         T(what_is_saved_is_loaded_again_and_goes_on),
+        T(a_file_cut_or_scribbled_on_anywhere_is_refused_or_read),
         T(a_damaged_file_is_refused),
     };
     char folder[] = "/tmp/ncclshim-accum-XXXXXX";
