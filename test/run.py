@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from harness import build, e2e, fuzz, lint, scripts, tsan, units, valgrind  # noqa: E402
+from harness import build, cases, coverage, e2e, fuzz, lint, scripts, tsan, units, valgrind  # noqa: E402
 from harness.results import Results  # noqa: E402
 
 
@@ -27,7 +27,11 @@ def cpu(results, words):
     e2e.run(main, results, words)
     if words:
         return
-    units.run(build.Build(main.dir + "/asan", sanitize=True), results, words)
+    cases.run(results)
+    sanitized = build.Build(main.dir + "/asan", sanitize=True)
+    units.run(sanitized, results, words)
+    e2e.run(sanitized, results, words)
+    coverage.run(main.dir, results)
     tsan.run(main.dir, results)
     valgrind.run(main, results)
     fuzz.run(main, results)

@@ -52,4 +52,7 @@ class Build:
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("NCCL", "NCCLSHIM", "LD_", "MAKE", "MFLAGS"))}
         env["NCCLSHIM_BUILD"] = os.path.abspath(self.dir)
+        if self.sanitize:
+            env["ASAN_OPTIONS"] = "abort_on_error=0:exitcode=99:detect_leaks=1:verify_asan_link_order=0"
+            env["UBSAN_OPTIONS"] = "print_stacktrace=1"
         return env

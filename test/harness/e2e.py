@@ -10,12 +10,21 @@ LIMIT_S = 480
 # The simulated GPUs keep the machine's time, and two workers share its cores with all that they start: a few tests
 # that fail there are judged again alone, and the line of each says so.
 ALONE_MOST, ALONE_S = 4, 120
+# What the command alone does with files: these run once more with a command that has AddressSanitizer and
+# UndefinedBehaviorSanitizer in it. A sanitized shared object could not be preloaded into programs without them.
+SANITIZED = ["check", "export", "profiles", "real_run", "report", "run_clean"]
+NEEDS_SHIM = "a_run_under_way"
 
 
 def run(build, results, words):
     files = sorted(glob.glob("test/e2e/test_*.py"))
-    if not files:
-        return
+    if build.sanitize:
+        files = ["test/e2e/test_%s.py" % name for name in SANITIZED]
+        code, output = build.make([os.path.join(build.dir, "ncclshim")])
+        if code != 0:
+            results.fail("e2e (asan)", "does not build", output)
+            return
+    label = "e2e (asan)" if build.sanitize else "e2e"
     report = os.path.join(build.dir, "test", "e2e.xml")
     os.makedirs(os.path.dirname(report), exist_ok=True)
     if os.path.exists(report):
@@ -24,14 +33,16 @@ def run(build, results, words):
     args = [python, "-B", "-m", "pytest", "-n", "2", "-q", "-p", "no:cacheprovider", "--junitxml=" + report]
     if words:
         args += ["-k", " or ".join(words)]
+    elif build.sanitize:
+        args += ["-k", "not " + NEEDS_SHIM]
     code, output = process.run(args + files, LIMIT_S, build.env())
     if not os.path.exists(report):
-        results.fail("e2e", "pytest wrote no report: " + process.describe(code, LIMIT_S), output)
+        results.fail(label, "pytest wrote no report: " + process.describe(code, LIMIT_S), output)
         return
-    failed = count(results, report)
+    failed = count(results, report, label)
     # 5: no test was selected.
     if code != 0 and not failed and not (code == 5 and words):
-        results.fail("e2e", "pytest: " + process.describe(code, LIMIT_S), output)
+        results.fail(label, "pytest: " + process.describe(code, LIMIT_S), output)
     if len(failed) > ALONE_MOST:
         for title, _, first, text in failed:
             results.fail(title, first, text)
@@ -45,12 +56,12 @@ def run(build, results, words):
             results.fail(title, first + " (and again alone)", text + output)
 
 
-def count(results, report):
+def count(results, report, label):
     """Counts what passed and what was skipped. Returns (title, pytest's name, message, text) of the rest."""
     failed = []
     for case in xml.parse(report).getroot().iter("testcase"):
         file = case.get("classname", "").split(".")[-1]
-        title = "e2e %s: %s" % (file, case.get("name"))
+        title = "%s %s: %s" % (label, file, case.get("name"))
         skipped = case.find("skipped")
         fault = case.find("failure")
         if fault is None:

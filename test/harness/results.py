@@ -7,11 +7,13 @@ class Results:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
         self.failures = []
+        self.judged = []  # names of what passed or failed
         self.lock = threading.Lock()
 
     def ok(self, name):
         with self.lock:
             self.passed += 1
+            self.judged.append(name)
             print("ok    " + name, flush=True)
 
     def skip(self, name, why):
@@ -23,6 +25,7 @@ class Results:
         with self.lock:
             self.failed += 1
             self.failures.append(name)
+            self.judged.append(name)
             print("FAIL  %s: %s" % (name, why), flush=True)
             for line in output.rstrip().splitlines()[-60:]:
                 print("      | " + line, flush=True)

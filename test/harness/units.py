@@ -43,11 +43,9 @@ def one(build, results, name, program):
             return
     env = build.env()
     env["CMOCKA_MESSAGE_OUTPUT"] = "TAP"
-    env["ASAN_OPTIONS"] = "abort_on_error=0:exitcode=99:detect_leaks=1:verify_asan_link_order=0"
     if build.sanitize:
         # ASan stands between the program and dlopen, so that the program's own run path is not looked at.
         env["LD_LIBRARY_PATH"] = os.path.abspath(os.path.join(build.dir, "fake"))
-    env["UBSAN_OPTIONS"] = "print_stacktrace=1"
     code, output = process.run([os.path.abspath(program)], LIMIT_S, env)
     report(results, title, code, output)
 
