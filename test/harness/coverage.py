@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which lines of shim/ the tests reach: unit tests and a choice of the end-to-end tests on a build that counts
-(gcc --coverage, test/coverage/coverage.mk), summed up by gcov. What is not reached is in build/cov/uncovered.txt.
+(gcc --coverage, test/coverage/coverage.mk), summed up by gcov. What is not reached is in build/cov/uncovered.txt;
+test/coverage/README.md says of what kinds it is.
 
 The counters of a process are lost when it is killed or ends by _exit outside of the command and the unit tests; what
 is lost so is not counted as reached. The tests chosen are judged elsewhere: here they only have to run.
@@ -19,10 +20,10 @@ LEAST = 90  # per cent
 OPTIONS = ["COVERAGE=1", "OPT=-O0", "HARDEN=", "WERROR="]
 LIMIT_S = 400
 # The end-to-end tests that reach lines of their own, but for those that take long for none.
-FILES = ("ab bench check clients_config clients_missed clients_ways compare decode_server doctor export faults man "
-         "operations profiles real_run report run run_clean run_collect shim_profiles shim_shapes show_run top tune")
+FILES = ("ab bench check cli clients_config clients_missed clients_ways compare decode_server doctor export faults man "
+         "operations profiles real_run report run run_clean run_collect shim_profiles shim_shapes show_run timing_cases top tune")
 SLOW = ("exhaustive_sweep or at_most_one_in_twenty or a_shift_of_3_percent or two_hundred_forks or thousands or "
-        "more_captures or more_communicators or interval_holds or aa_run or fewer_channels_is_slower")
+        "more_captures or more_communicators or interval_holds or t03 or aa_run or fewer_channels_is_slower")
 
 
 def run(folder, results):
