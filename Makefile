@@ -46,9 +46,12 @@ CLI        := $(BUILD)/ncclshim
 .DEFAULT_GOAL := all
 
 # ---- compile -----------------------------------------------------------------------------------
+PIC_FLAGS := -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -include shim/base/glibc_floor.h \
+  $(if $(findstring -fsanitize,$(OPT)),-DNCCLSHIM_SANITIZED)
+
 $(BUILD)/pic/%.o: %.c | check-deps
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(PIC_FLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.c | check-deps
 	@mkdir -p $(@D)

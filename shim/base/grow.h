@@ -6,14 +6,18 @@
 #ifndef NCCLSHIM_BASE_GROW_H
 #define NCCLSHIM_BASE_GROW_H
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 static inline void *grow_room(void *array, size_t count, size_t element_bytes)
 {
+    size_t room = count ? 2 * count : 1;
+
     if (count & (count - 1))
         return array;
-    return reallocarray(array, count ? 2 * count : 1, element_bytes);
+    /* Not reallocarray: old glibcs lack it (shim/base/glibc_floor.h). */
+    return room > SIZE_MAX / element_bytes ? NULL : realloc(array, room * element_bytes);
 }
 
 /* The next element, zeroed and counted; NULL when memory is out, and then nothing has changed. */

@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "shim/base/glibc_floor.h"
 #include "shim/base/paths.h"
 #include "shim/preload/capture.h"
 #include "shim/preload/comm.h"
@@ -161,7 +162,8 @@ static void in_child(void)
  */
 static bool is_preloaded(void)
 {
-    void *global = dlopen(NULL, RTLD_LAZY);
+    /* Without dlopen nobody opened us, and there is nothing to set for: children are preloaded, too. */
+    void *global = HAS_DLOPEN ? dlopen(NULL, RTLD_LAZY) : NULL;
     bool found = global && real_dlsym(global, "ncclshim_is_loaded") != NULL;
 
     if (global)

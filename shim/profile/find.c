@@ -21,7 +21,7 @@ struct folders {
 
 static int add_folder(struct folders *f, const char *dir, size_t n, const char *rest)
 {
-    char **list = reallocarray(f->list, f->count + 2, sizeof(*list));
+    char **list = realloc(f->list, (f->count + 2) * sizeof(*list));
 
     if (!list)
         return -1;

@@ -72,6 +72,27 @@ def test_the_shared_object_needs_libc_alone(box):
     assert {n for n in needed(box.shim) if not re.match(r"(libc|libdl|libpthread|ld-linux.*)\.so", n)} == set()
 
 
+def version(text):
+    return tuple(int(n) for n in text.split("."))
+
+
+def test_the_shared_object_loads_with_the_glibc_that_the_documents_name(box):
+    """Whatever it was built on: it is loaded into containers that are older (shim/base/glibc_floor.h)."""
+    floor = re.search(r"glibc (\d+\.\d+) or newer", (box.root / "docs/install.md").read_text()).group(1)
+    asked = {(name, v) for name, v in re.findall(r" (\w+)@+GLIBC_([\d.]+)", readelf(box.shim, "--dyn-syms"))}
+    assert asked and {a for a in asked if version(a[1]) > version(floor)} == set()
+    assert max((v for _, v in asked), key=version) == floor, "the documents ask for more than is needed"
+
+
+def test_the_shared_object_starts_where_an_old_glibc_has_no_dlopen(box):
+    """Before 2.34 it lies in libdl.so.2, which a small program does not have: the names may be missing there."""
+    asked = [line.split() for line in readelf(box.shim, "--dyn-syms").splitlines() if re.search(r" dl(open|addr|close)", line)]
+    assert asked
+    if "libdl.so.2" in needed(box.shim):
+        pytest.skip("built with such a glibc, and asks for it by name")
+    assert {words[4] for words in asked} == {"WEAK"}
+
+
 def test_the_shared_object_shows_names_of_nccl_dlsym_its_tables_and_its_mark(box):
     shown = {name for name, visible in symbols(box.shim) if visible}
     tables = {n for n in shown if re.fullmatch(r"nccl(TunerPlugin|Profiler|EnvPlugin)_v\d+", n)}

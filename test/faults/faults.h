@@ -41,7 +41,7 @@ enum kind {
     X(fopen64, GIVES_NULL, "EACCES EMFILE ENOMEM EINTR ENFILE")    \
     X(fputc, GIVES_MINUS, "ENOMEM")                                \
     X(fread, GIVES_ZERO, "EIO EINTR")                              \
-    X(fstat, GIVES_MINUS, "ENOMEM EIO EOVERFLOW")                  \
+    X(__fxstat, GIVES_MINUS, "ENOMEM EIO EOVERFLOW")               \
     X(fstatvfs, GIVES_MINUS, "EINTR EIO ENOSYS ENOMEM")            \
     X(ftruncate, GIVES_MINUS, "EINTR EIO EINVAL")                  \
     X(gethostname, GIVES_MINUS, "ENAMETOOLONG EPERM")              \
@@ -60,11 +60,10 @@ enum kind {
     X(read, GIVES_MINUS, "EIO EINTR ENOMEM short")                 \
     X(readlink, GIVES_MINUS, "EACCES ENOENT ENOMEM")               \
     X(realloc, GIVES_NULL, "ENOMEM")                               \
-    X(reallocarray, GIVES_NULL, "ENOMEM")                          \
     X(realpath, GIVES_NULL, "ENOMEM EACCES ENOENT")                \
     X(scandir, GIVES_MINUS, "EACCES EMFILE ENOMEM")                \
     X(setenv, GIVES_MINUS, "ENOMEM")                               \
-    X(stat, GIVES_MINUS, "EACCES ENOMEM")                          \
+    X(__xstat, GIVES_MINUS, "EACCES ENOMEM")                       \
     X(strdup, GIVES_NULL, "ENOMEM")                                \
     X(strndup, GIVES_NULL, "ENOMEM")                               \
     X(unlinkat, GIVES_MINUS, "EACCES EROFS")                       \
