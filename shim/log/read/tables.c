@@ -2,6 +2,7 @@
 #include "shim/log/read/tables.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +10,9 @@
 /*
  * Every table is read twice. An entry counts as published only when the first reading saw its state
  * word; its contents are those of the second, which began afterwards. pread promises no order
- * among the bytes of one copy, so one reading could pair a fresh state with stale contents.
+ * among the bytes of one copy, so one reading could pair a fresh state with stale contents. That the
+ * second begins afterwards for the memory, too, is what the fence in log_pread is for: AArch64 may load
+ * earlier what comes later.
  */
 
 #define PAGE 4096u
@@ -49,6 +52,7 @@ int log_pread(const struct log_file *f, void *buf, size_t bytes, uint64_t offset
         bytes -= (size_t)n;
         offset += (uint64_t)n;
     }
+    atomic_thread_fence(memory_order_acquire);
     return 0;
 }
 
