@@ -6,16 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- in shared memory ------------------------------------------------------------------------ */
+#include "shim/base/pause.h"
 
-static void pause_once(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
+/* ---- in shared memory ------------------------------------------------------------------------ */
 
 static void breathe(unsigned spins)
 {

@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/pause.h"
+
 #define MAGIC 0x4e43434c53484d31ull
 #define WAIT_SLICE_NS 50000000 /* how often a sleeper looks for an abort */
 
@@ -70,7 +72,7 @@ static bool wait_for(struct fake_shm *s, struct meeting *m, uint64_t round)
     for (int i = 0; i < budget; i++) {
         if (atomic_load_explicit(&m->done, memory_order_acquire) >= round)
             return true;
-        __builtin_ia32_pause();
+        pause_once();
     }
     for (int i = 0; i < 50; i++) {
         if (atomic_load_explicit(&m->done, memory_order_acquire) >= round)
