@@ -7,6 +7,7 @@
 # make test-compat  every NCCL version by every way in (fetches NCCL once, about 2.5 GB)
 # make bench      costs, each as a ratio to a baseline of the same run
 # make install    into PREFIX (/usr/local), below DESTDIR; make uninstall takes it away
+# make deb        a Debian package of what install would put into /usr
 #
 # Everything is built under build/. CC, CFLAGS, CUDA_HOME and NCCL_HOME are respected.
 
@@ -75,32 +76,46 @@ include test/e2e/clients/clients.mk
 include test/gpu/cost/cost.mk
 include test/gpu/tampered/tampered.mk
 include test/test.mk
+include test/package/package.mk
 
 all: $(LIBSHIM) $(CLI) fake examples
 
 # ---- install -----------------------------------------------------------------------------------
 # The command finds the shared object by ../lib/ncclshim, and both find ../share/ncclshim/profiles: the
-# tree can be moved as a whole.
+# tree can be moved as a whole. The example server and the simulator are for a first try; they are left out
+# where cuda.h and nccl.h are missing, which nothing else needs.
 INSTALL   ?= install
 TO        := $(DESTDIR)$(PREFIX)
-# what is installed as it is: FILE:PLACE
-INSTALLED := include/ncclshim/log.h:include/ncclshim/log.h \
+PRIVATE   := lib/ncclshim
+PAGES     := share/doc/ncclshim
+# FILE:PLACE
+EXAMPLE   := $(and $(CUDA_H),$(NCCL_H),$(PRIVATE)/example)
+PROGRAMS  := $(CLI):bin/ncclshim $(EXAMPLE:%=$(BUILD)/examples/decode_server:%/decode_server)
+OBJECTS   := $(LIBSHIM):$(PRIVATE)/libncclshim.so \
+  $(foreach l,libcuda.so.1 libnccl.so.2,$(EXAMPLE:%=$(BUILD)/fake/$(l):%/simulator/$(l)))
+BUILT     := $(foreach f,$(PROGRAMS) $(OBJECTS),$(firstword $(subst :, ,$(f))))
+FILES     := $(OBJECTS) include/ncclshim/log.h:include/ncclshim/log.h \
   docs/completion/ncclshim.bash:share/bash-completion/completions/ncclshim \
   docs/completion/_ncclshim:share/zsh/site-functions/_ncclshim \
   $(foreach f,$(wildcard profiles/*.ini),$(f):share/ncclshim/$(f)) \
-  $(foreach f,$(wildcard docs/man/*.1),$(f):share/man/man1/$(notdir $(f)))
+  $(foreach f,$(wildcard docs/man/*.1),$(f):share/man/man1/$(notdir $(f))) \
+  $(foreach f,README.md $(wildcard docs/*.md docs/use/*.md examples/deploy/*),$(f):$(PAGES)/$(f))
+PC        := share/pkgconfig/ncclshim.pc
 
-install: $(LIBSHIM) $(CLI)
-	$(INSTALL) -D -m 755 $(CLI) $(TO)/bin/ncclshim
-	$(INSTALL) -D -m 755 $(LIBSHIM) $(TO)/lib/ncclshim/libncclshim.so
-	@set -e; for f in $(INSTALLED); do $(INSTALL) -D -m 644 $${f%%:*} $(TO)/$${f#*:}; done
-	@mkdir -p $(TO)/lib/pkgconfig
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' include/ncclshim/ncclshim.pc.in >$(TO)/lib/pkgconfig/ncclshim.pc
+install: $(BUILT)
+	@set -e; for f in $(PROGRAMS); do $(INSTALL) -D -m 755 $${f%%:*} $(TO)/$${f#*:}; done
+	@set -e; for f in $(FILES); do $(INSTALL) -D -m 644 $${f%%:*} $(TO)/$${f#*:}; done
+	@mkdir -p $(dir $(TO)/$(PC))
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' include/ncclshim/ncclshim.pc.in >$(TO)/$(PC)
 
 uninstall:
-	rm -f $(addprefix $(TO)/,bin/ncclshim lib/ncclshim/libncclshim.so lib/pkgconfig/ncclshim.pc) \
-	  $(foreach f,$(INSTALLED),$(TO)/$(lastword $(subst :, ,$(f))))
-	@rmdir $(addprefix $(TO)/,lib/ncclshim share/ncclshim/profiles share/ncclshim include/ncclshim) 2>/dev/null || true
+	rm -f $(TO)/$(PC) $(foreach f,$(PROGRAMS) $(FILES),$(TO)/$(lastword $(subst :, ,$(f))))
+	@find $(addprefix $(TO)/,$(PRIVATE) $(PAGES) share/ncclshim include/ncclshim) -depth -type d -empty -delete 2>/dev/null || true
+
+DEB_DIR   ?= $(BUILD)
+.PHONY: deb
+deb: $(BUILT)
+	@MAKE='$(MAKE)' sh packaging/deb.sh $(BUILD) $(VERSION) $(abspath $(DEB_DIR))
 
 clean:
 	rm -rf $(BUILD)

@@ -4,6 +4,7 @@
 
 EXAMPLE_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard examples/*.c))
 $(EXAMPLE_OBJ): CPPFLAGS += -isystem $(CUDA_INC) -isystem $(NCCL_INC)
+$(EXAMPLE_OBJ): | check-headers
 
 $(BUILD)/examples/decode_server: $(EXAMPLE_OBJ) $(BUILD)/fake/libnccl.so.2
 	@mkdir -p $(@D)

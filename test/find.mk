@@ -12,8 +12,10 @@ INI_H     := $(call first,$(INIH_HOME:%=%/include/ini.h) /usr/include/ini.h /usr
 CUDA_INC  := $(patsubst %/cuda.h,%,$(CUDA_H))
 NCCL_INC  := $(patsubst %/nccl.h,%,$(NCCL_H))
 
-.PHONY: check-deps
+.PHONY: check-deps check-headers
 check-deps:
 	@test -n "$(INI_H)" || { echo "ncclshim: ini.h not found: apt-get install libinih-dev, or INIH_HOME=<prefix>" >&2; exit 1; }
+
+check-headers: | check-deps
 	@test -n "$(CUDA_H)" || { echo "ncclshim: cuda.h not found: install the CUDA toolkit (package cuda-cudart-dev), or CUDA_HOME=<prefix>" >&2; exit 1; }
 	@test -n "$(NCCL_H)" || { echo "ncclshim: nccl.h not found: apt-get install libnccl-dev, or NCCL_HOME=<prefix>" >&2; exit 1; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-$(BUILD)/bench/stub/libnccl.so.2: test/bench/stub/nccl.c | check-deps
+$(BUILD)/bench/stub/libnccl.so.2: test/bench/stub/nccl.c | check-headers
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(CUDA_INC:%=-isystem %) $(NCCL_INC:%=-isystem %) -fPIC -shared -Wl,-soname,libnccl.so.2 -o $@ $<
 

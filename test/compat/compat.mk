@@ -9,7 +9,7 @@ COMPAT_BIN := $(addprefix $(COMPAT_DIR)/,libcompat.so way linked plugin.so torch
 # The program and the plugin find libcompat.so beside them, and libnccl.so.2 where the loader says.
 COMPAT_LINK := -Wl,-rpath,'$$ORIGIN' -L$(COMPAT_DIR) -lcompat
 
-$(COMPAT_DIR)/libcompat.so: test/compat/calls.c examples/driver.c $(COMPAT_HDR) | check-deps
+$(COMPAT_DIR)/libcompat.so: test/compat/calls.c examples/driver.c $(COMPAT_HDR) | check-headers
 	@mkdir -p $(@D)
 	$(COMPAT_CC) -fPIC -shared -Wl,-soname,libcompat.so -o $@ test/compat/calls.c examples/driver.c -lpthread -ldl
 
@@ -24,7 +24,7 @@ $(COMPAT_DIR)/plugin.so: test/compat/plugin.c $(COMPAT_DIR)/libcompat.so $(BUILD
 
 
 # NCCL's own objects inside another library: exported as PyTorch's conda packages had them, and hidden.
-$(COMPAT_DIR)/nccl_static.o: $(FAKE_NCCL_SRC) $(FAKE_NCCL_HDR) | check-deps
+$(COMPAT_DIR)/nccl_static.o: $(FAKE_NCCL_SRC) $(FAKE_NCCL_HDR) | check-headers
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(COMPAT_INC) -DFAKE_NCCL_VERSION=22809 -fPIC -fvisibility=hidden -nostdlib -r -o $@ $(FAKE_NCCL_SRC)
 

@@ -7,15 +7,18 @@ import subprocess
 import pytest
 
 
+BUILT = ("ncclshim", "libncclshim.so", "examples/decode_server", "fake/libcuda.so.1", "fake/libnccl.so.2")
+
+
 @pytest.fixture
 def make(box):
     def run(*words, prefix="/usr/local"):
         env = {k: v for k, v in box.env.items() if not k.startswith(("NCCLSHIM", "LD_"))}
         build = os.path.relpath(box.build, box.root)
         # -o: what other tests are running is never built again, whatever was edited meanwhile
-        done = subprocess.run(["make", "-s", "-C", str(box.root), "BUILD=" + build, "-o", build + "/ncclshim",
-                               "-o", build + "/libncclshim.so", "DESTDIR=" + str(box.dir / "dest"),
-                               "PREFIX=" + prefix, *words],
+        old = [w for name in BUILT for w in ("-o", build + "/" + name)]
+        done = subprocess.run(["make", "-s", "-C", str(box.root), "BUILD=" + build, *old,
+                               "DESTDIR=" + str(box.dir / "dest"), "PREFIX=" + prefix, *words],
                               env=env, capture_output=True, text=True, timeout=80, check=False)
         assert done.returncode == 0, done.stderr
         return box.dir / "dest" / prefix.lstrip("/")
@@ -75,19 +78,55 @@ def test_all_of_it_can_lie_in_one_folder(box):
     assert done.code == 0 and done.err == "", done
 
 
-def test_the_header_compiles_alone_by_what_pkg_config_says(box, make):
+def test_without_the_headers_of_cuda_and_nccl_all_but_the_example_is_installed(box, make):
+    whole = files(make("install"))
+    make("uninstall")
+    left_out = set(whole) - set(files(make("install", "CUDA_H=", "NCCL_H=")))
+    assert left_out == {"lib/ncclshim/example/" + f for f in ("decode_server", "simulator/libcuda.so.1", "simulator/libnccl.so.2")}
+
+
+def test_the_installed_example_runs_on_the_installed_simulator(box, make):
+    example = make("install") / "lib/ncclshim/example"
+    done = box.run(example.parents[1].parent / "bin/ncclshim", "run", "-p", "none", "-o", "run", "--log-dir", box.logs, "--",
+                   example / "decode_server", "--requests", "1", "--steps", "2", "--calls", "4",
+                   env=installed_env(LD_LIBRARY_PATH=example / "simulator"))
+    assert done.code == 0 and "0 not intercepted" in done.err, done
+
+
+READER = """#include <ncclshim/log.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    struct ncclshim_log_header log;
+    FILE *f = argc > 1 ? fopen(argv[1], "rb") : NULL;
+    if (!f || fread(&log, sizeof(log), 1, f) != 1 || log.byte_order != NCCLSHIM_LOG_BYTE_ORDER)
+        return 1;
+    return printf("written by %s\\n", log.shim_version) < 0;
+}
+"""
+
+
+def pkg_config(root, *question):
+    done = subprocess.run(["pkg-config", "--define-variable=prefix=" + str(root), *question, "ncclshim"],
+                          env=dict(os.environ, PKG_CONFIG_PATH=str(root / "share/pkgconfig")), capture_output=True,
+                          text=True, timeout=20, check=True)
+    return done.stdout.split()
+
+
+def test_a_reader_of_logs_is_built_and_reads_one_by_what_pkg_config_says(box, make):
     root = make("install")
-    flags = ["-I" + str(root / "include")]
+    flags, shim = ["-I" + str(root / "include")], str(root / "lib/ncclshim/libncclshim.so")
     if shutil.which("pkg-config"):
-        said = subprocess.run(["pkg-config", "--cflags", "--define-variable=prefix=" + str(root), "ncclshim"],
-                              env=dict(os.environ, PKG_CONFIG_PATH=str(root / "lib/pkgconfig")), capture_output=True,
-                              text=True, timeout=20, check=False)
-        assert said.returncode == 0 and said.stdout.split() == flags, said
-    source = box.dir / "reader.c"
-    source.write_text("#include <ncclshim/log.h>\nint main(void) { return sizeof(struct ncclshim_record) != 32; }\n")
-    done = box.run(os.environ.get("CC", "cc"), "-Wall", "-Werror", *flags, source, "-o", "reader")
-    assert done.code == 0, done
-    assert box.run(box.dir / "reader").code == 0
+        assert pkg_config(root, "--cflags") == flags
+        assert pkg_config(root, "--variable=shim") == [shim]
+    (box.dir / "reader.c").write_text(READER)
+    built = box.run(os.environ.get("CC", "cc"), "-Wall", "-Werror", *flags, "reader.c", "-o", "reader")
+    assert built.code == 0, built
+    server = box.run(box.server, "--requests", "1", "--steps", "2", "--calls", "4",
+                     env=dict(LD_PRELOAD=shim, NCCLSHIM_PROFILE="none"))
+    log = next(p for p in box.logs.rglob("*") if p.is_file())
+    read = box.run(box.dir / "reader", log)
+    assert read.out == "written by %s\n" % box.cli("--version").out.split()[1], (server, read)
 
 
 def test_every_verb_has_its_page_and_modes_are_as_a_package_wants_them(box, make):
@@ -97,9 +136,9 @@ def test_every_verb_has_its_page_and_modes_are_as_a_package_wants_them(box, make
         assert "share/man/man1/ncclshim-%s.1" % verb in there
     assert "share/bash-completion/completions/ncclshim" in there
     for name in there:
-        executable = name in ("bin/ncclshim", "lib/ncclshim/libncclshim.so")
+        executable = name in ("bin/ncclshim", "lib/ncclshim/example/decode_server")
         assert (root / name).stat().st_mode & 0o777 == (0o755 if executable else 0o644), name
-        assert str(box.build).encode() not in (root / name).read_bytes() or executable
+        assert str(box.build).encode() not in (root / name).read_bytes() or executable or ".so" in name
 
 
 def test_uninstall_leaves_nothing_of_ours_and_all_of_others(box, make):

@@ -3,7 +3,7 @@
 FAKE_CUDA_SRC := $(sort $(wildcard test/fake/cuda_*.c test/fake/ptx_*.c))
 FAKE_CUDA_OBJ := $(FAKE_CUDA_SRC:%.c=$(BUILD)/fake/obj/%.o)
 
-$(FAKE_CUDA_OBJ): $(BUILD)/fake/obj/%.o: %.c | check-deps
+$(FAKE_CUDA_OBJ): $(BUILD)/fake/obj/%.o: %.c | check-headers
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -isystem $(CUDA_INC) -fPIC -fvisibility=hidden -pthread -MMD -MP -c -o $@ $<
 

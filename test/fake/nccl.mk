@@ -15,10 +15,10 @@ fake_nccl = $(CC) $(ALL_CFLAGS) $(CPPFLAGS) -isystem $(CUDA_INC) -DFAKE_NCCL_VER
   $(LDFLAGS) -shared -Wl,-soname,libnccl.so.2 -Wl,-z,defs -Wl,--version-script=test/fake/nccl.map \
   -o $@ $(FAKE_NCCL_SRC) -lpthread -lm -ldl
 
-$(FAKE_NCCL): $(FAKE_NCCL_SRC) $(FAKE_NCCL_HDR) | check-deps
+$(FAKE_NCCL): $(FAKE_NCCL_SRC) $(FAKE_NCCL_HDR) | check-headers
 	@mkdir -p $(@D)
 	$(call fake_nccl,22809)
 
-$(BUILD)/fake/nccl-%/libnccl.so.2: $(FAKE_NCCL_SRC) $(FAKE_NCCL_HDR) | check-deps
+$(BUILD)/fake/nccl-%/libnccl.so.2: $(FAKE_NCCL_SRC) $(FAKE_NCCL_HDR) | check-headers
 	@mkdir -p $(@D)
 	$(call fake_nccl,$*)
