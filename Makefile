@@ -4,6 +4,8 @@
 # make run        the main job: an example server under the shim, then its report
 # make test       every test that needs no GPU
 # make test-gpu   the tests that need GPUs (skips by name what the machine lacks)
+# make test-aarch64  the same tests built for AArch64, under an emulator (docs/install.md says what it needs)
+# make test-package  the Debian package on a clean system
 # make test-compat  every NCCL version by every way in (fetches NCCL once, about 2.5 GB)
 # make bench      costs, each as a ratio to a baseline of the same run
 # make install    into PREFIX (/usr/local), below DESTDIR; make uninstall takes it away
@@ -43,7 +45,7 @@ CLI_LIB_OBJ:= $(filter-out $(BUILD)/obj/shim/cli/main.o,$(CLI_OBJ))
 LIBSHIM    := $(BUILD)/libncclshim.so
 CLI        := $(BUILD)/ncclshim
 
-.PHONY: all run test test-gpu test-compat bench clean install uninstall
+.PHONY: all run test test-gpu test-aarch64 test-compat bench clean install uninstall
 .DEFAULT_GOAL := all
 
 # ---- compile -----------------------------------------------------------------------------------
@@ -102,11 +104,16 @@ FILES     := $(OBJECTS) include/ncclshim/log.h:include/ncclshim/log.h \
   $(foreach f,README.md $(wildcard docs/*.md docs/use/*.md examples/deploy/*),$(f):$(PAGES)/$(f))
 PC        := share/pkgconfig/ncclshim.pc
 
+# $(1): the folder that becomes PREFIX; $(2): PREFIX, as files name it
+define put
+	@set -e; for f in $(PROGRAMS); do $(INSTALL) -D -m 755 $${f%%:*} $(1)/$${f#*:}; done
+	@set -e; for f in $(FILES); do $(INSTALL) -D -m 644 $${f%%:*} $(1)/$${f#*:}; done
+	@mkdir -p $(dir $(1)/$(PC))
+	@sed 's|@PREFIX@|$(2)|; s|@VERSION@|$(VERSION)|' include/ncclshim/ncclshim.pc.in >$(1)/$(PC)
+endef
+
 install: $(BUILT)
-	@set -e; for f in $(PROGRAMS); do $(INSTALL) -D -m 755 $${f%%:*} $(TO)/$${f#*:}; done
-	@set -e; for f in $(FILES); do $(INSTALL) -D -m 644 $${f%%:*} $(TO)/$${f#*:}; done
-	@mkdir -p $(dir $(TO)/$(PC))
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' include/ncclshim/ncclshim.pc.in >$(TO)/$(PC)
+	$(call put,$(TO),$(PREFIX))
 
 uninstall:
 	rm -f $(TO)/$(PC) $(foreach f,$(PROGRAMS) $(FILES),$(TO)/$(lastword $(subst :, ,$(f))))
@@ -115,7 +122,9 @@ uninstall:
 DEB_DIR   ?= $(BUILD)
 .PHONY: deb
 deb: $(BUILT)
-	@MAKE='$(MAKE)' sh packaging/deb.sh $(BUILD) $(VERSION) $(abspath $(DEB_DIR))
+	@rm -rf $(DEB_DIR)/deb
+	$(call put,$(DEB_DIR)/deb/root/usr,/usr)
+	@sh packaging/deb.sh $(abspath $(DEB_DIR)) $(VERSION)
 
 clean:
 	rm -rf $(BUILD)

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make deb: ncclshim_VERSION_ARCH.deb in DEB_DIR (build), of what `make install` puts into /usr. dpkg-dev does it all; no
-# debhelper, because nothing has to be done on the target: no daemon, no library in a public place, no configuration.
+# usage: deb.sh DEB_DIR VERSION; `make deb` calls it
+# Makes DEB_DIR/ncclshim_VERSION_ARCH.deb of DEB_DIR/deb/root, where make has put what it installs. dpkg-dev does it
+# all; no debhelper, because nothing has to be done on the target: no daemon, no library in a public place, no
+# configuration.
 #
 #   DEBFULLNAME, DEBEMAIL   who stands in it as maintainer
 #   SOURCE_DATE_EPOCH       its date (default: that of the last commit); the same sources give the same package
-#   STRIP                   for a package of another architecture
 set -eu
-build=$1 version=$2 out=$3
+out=$1 version=$2
 stage=$out/deb
 root=$stage/root
 doc=$root/usr/share/doc/ncclshim
@@ -15,19 +16,16 @@ maintainer="${DEBFULLNAME:-ncclshim maintainers} <${DEBEMAIL:-ncclshim@example.c
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH
 
-case $(LC_ALL=C readelf -h "$build/ncclshim") in
-*X86-64*) arch=amd64 ;;
-*AArch64*) arch=arm64 ;;
+case $(LC_ALL=C readelf -h "$root/usr/bin/ncclshim") in
+*X86-64*) arch=amd64 tools=x86_64-linux-gnu ;;
+*AArch64*) arch=arm64 tools=aarch64-linux-gnu ;;
 esac
 
-rm -rf "$stage"
 umask 022
-mkdir -p "$stage/debian"
-${MAKE:-make} --no-print-directory -s install BUILD="$build" DESTDIR="$root" PREFIX=/usr
-
 cd "$root"
+chmod -R u+rwX,go+rX,go-w . # whatever the caller's umask is
 find usr/bin usr/lib -type f | while read -r f; do
-    ${STRIP:-strip} --strip-unneeded --remove-section=.comment --remove-section=.note "$f"
+    $tools-strip --strip-unneeded --remove-section=.comment --remove-section=.note "$f"
 done
 gzip -9n usr/share/man/man1/*.1
 
@@ -49,6 +47,7 @@ ncclshim ($version) unstable; urgency=medium
 EOF
 
 # The stand-ins are private, and what is linked to them finds them by LD_LIBRARY_PATH.
+mkdir "$stage/debian"
 : >"$stage/debian/control"
 depends=$(cd "$stage" && DEB_HOST_ARCH=$arch dpkg-shlibdeps -O --ignore-missing-info \
     -l"$root/usr/lib/ncclshim/example/simulator" $(find root/usr/bin root/usr/lib -type f) 2>said) || {
