@@ -76,6 +76,9 @@ test:
 test-gpu:
 	$(SUB) $(PYTHON) test/run.py gpu
 
+test-aarch64:
+	$(SUB) $(PYTHON) test/run.py aarch64
+
 bench:
 	@CC='$(CC)' PYTHON='$(PYTHON)' sh test/deps.sh run
 	$(SUB) $(PYTHON) test/run.py bench

@@ -11,9 +11,12 @@ FLAGS = ["-D_GNU_SOURCE", "-Iinclude", "-I.", "-std=gnu11", "-fPIC", "-fvisibili
 COMPAT = "compat"
 
 
-def instructions(path):
+CROSS = "aarch64-linux-gnu-"
+
+
+def instructions(path, tools=""):
     """[(mnemonic, operands)] of the function dlsym, relocations folded into the operands."""
-    text = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", "--disassemble=dlsym", str(path)], check=True,
+    text = subprocess.run([tools + "objdump", "-dr", "--no-show-raw-insn", "--disassemble=dlsym", str(path)], check=True,
                           capture_output=True, text=True, env=dict(os.environ, LC_ALL="C")).stdout
     found, inside = [], False
     for line in text.splitlines():
@@ -35,15 +38,15 @@ def walk(code, taken):
     while True:
         _, op, args = code[i]
         path.append((op, args))
-        target = re.match(r"([0-9a-f]+)", args)
-        if op in ("ret", "retq"):
+        target = re.search(r"([0-9a-f]+) <", args)
+        if op in ("ret", "retq", "br"):
             return path
-        if op in ("jmp", "jmpq"):
+        if op in ("jmp", "jmpq", "b"):
             if args.startswith("*") or not target or int(target.group(1), 16) not in at or "ncclshim" in args:
                 return path
             i = at[int(target.group(1), 16)]
             continue
-        if op.startswith("j") and decisions.pop(0):
+        if (op.startswith(("j", "b.")) or op == "cbz") and decisions.pop(0):
             i = at[int(target.group(1), 16)]
             continue
         i += 1
@@ -67,25 +70,46 @@ def is_tail_jump(path, first_call):
     assert path[-1][0].startswith("jmp") and depth == 0, path
 
 
-def check(path):
-    code = instructions(path)
+def is_tail_jump_of_aarch64(path, first_call):
+    """Likewise; and the link register, where the caller's address is, is as it was."""
+    depth, link = 0, "kept"
+    for op, args in path:
+        before, after = re.search(r"\[sp, #(-?\d+)\]!", args), re.search(r"\[sp\], #(-?\d+)", args)
+        depth -= int((before or after).group(1)) if before or after else 0
+        if op == "bl":
+            assert first_call and "find_dlsym" in args and depth % 16 == 0, path
+            link = "lost"
+        elif op.startswith("ld") and args.startswith("x30,"):
+            link = "kept"
+    assert path[-1][0] in ("b", "br") and depth == 0 and link == "kept", path
+
+
+def check(path, tools="", is_tail_jump=is_tail_jump, to_real="*%"):
+    code = instructions(path, tools)
     assert code and not any(op.startswith("ret") for _, op, _ in code), code
     # Conditional jumps, in order: handle == 0, name == 0, not n, not c, not c, not l, then at the leaving: not found yet.
     for position in range(6):
         foreign = [False] * position + [True]
         left = walk(code, foreign + [False])
         is_tail_jump(left, first_call=False)
-        assert left[-1][1].startswith("*%"), left  # to the real one, by its address
+        assert left[-1][1].startswith(to_real), left  # to the real one, by its address
         is_tail_jump(walk(code, foreign + [True]), first_call=True)
     ours = walk(code, [False] * 6)
     is_tail_jump(ours, first_call=False)
-    assert "ncclshim_dlsym_nccl" in ours[-1][1] or not ours[-1][1].startswith("*"), ours
+    assert "ncclshim_dlsym_nccl" in ours[-1][1] or not ours[-1][1].startswith(to_real), ours
 
 
-needs_x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the walk reads x86-64 code")
+def check_aarch64(path):
+    check(path, CROSS if shutil.which(CROSS + "objdump") else "", is_tail_jump_of_aarch64, "x16")
 
 
-@needs_x86
+def machine_of(path):
+    """e_machine: 62 is x86-64, 183 is AArch64."""
+    with open(path, "rb") as f:
+        return {62: "x86_64", 183: "aarch64"}[int.from_bytes(f.read(20)[18:20], "little")]
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="compilers make x86-64 code here")
 @pytest.mark.skipif(not shutil.which("objdump"), reason="no objdump here")
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("optimisation", ["-O2", "-Og", "-O0"])
@@ -98,10 +122,18 @@ def test_foreign_names_leave_by_a_jump(tmp_path, box, compiler, optimisation):
     check(made)
 
 
-@needs_x86
+@pytest.mark.skipif(not shutil.which(CROSS + "gcc"), reason="no cross compiler for AArch64 here")
+@pytest.mark.parametrize("optimisation", ["-O2", "-Og", "-O0"])
+def test_foreign_names_leave_by_a_jump_on_aarch64(tmp_path, box, optimisation):
+    made = tmp_path / "dlsym.o"
+    subprocess.run([CROSS + "gcc", *FLAGS, optimisation, "-c", "-o", str(made), "shim/preload/dlsym.c"], check=True,
+                   cwd=str(box.root), timeout=60)
+    check_aarch64(made)
+
+
 @pytest.mark.skipif(not shutil.which("objdump"), reason="no objdump here")
 def test_foreign_names_leave_by_a_jump_in_the_shared_object(box):
-    check(box.shim)
+    (check_aarch64 if machine_of(box.shim) == "aarch64" else check)(box.shim)
 
 
 def lookups(box, *preload, **env):
