@@ -73,7 +73,7 @@ static int take_time(const struct option_row *row, const char *value, uint64_t *
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (*end == units[i].letter)
             ns = units[i].ns;
-    if (errno || end == value || !(v > 0) || v > 1e9 || ns == 0 || (*end && end[1]))
+    if (errno || end == value || !(v > 0) || ns == 0 || (*end && end[1]) || v * ns >= 0x1p64)
         return error_set(e, NULL, 0, "--%s: '%s' is no time: write 90s, 10m, 2h or 1d", row->name,
                          value);
     *to = (uint64_t)(v * ns);
@@ -175,6 +175,18 @@ static void make_tables(const struct options *o, struct tables *t)
     t->longs[n + 1] = (struct option){0};
 }
 
+/*
+ * A letter that no option has: '-x', or within '-jx', where optind still points at the word itself.
+ * Of a long option getopt leaves its value in optopt, or 0.
+ */
+static bool is_unknown_letter(int result, const struct tables *t)
+{
+    for (const struct option *o = t->longs; o->name; o++)
+        if (o->val == optopt)
+            return false;
+    return result == '?' && optopt;
+}
+
 /* What getopt_long said no to ('?' or ':'), as a sentence. */
 static int bad_option(char **argv, int result, const struct tables *t, struct error *e)
 {
@@ -182,9 +194,8 @@ static int bad_option(char **argv, int result, const struct tables *t, struct er
 
     if (result == ':')
         return error_set(e, NULL, 0, "%s needs a value", given);
-    if (strncmp(given, "--", 2))
-        return error_set(e, NULL, 0, "there is no option -%c; --help lists them",
-                         optopt ? optopt : '?');
+    if (is_unknown_letter(result, t))
+        return error_set(e, NULL, 0, "there is no option -%c; --help lists them", optopt);
     near = nearest_name(given + 2, t->names);
     if (near && strcmp(near, given + 2))
         return error_set(e, NULL, 0, "there is no option %s; did you mean --%s?", given, near);
