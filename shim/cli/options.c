@@ -224,7 +224,6 @@ int options_read(int argc, char **argv, const struct options *o, void *request, 
     assert(count_rows(o->rows) <= OPTIONS_MAX);
     make_tables(o, &t);
     opterr = 0;
-    optind = 1;
     while ((answer = getopt_long(argc, argv, t.letters, t.longs, NULL)) != -1) {
         size_t i;
         if (answer == 'h')
