@@ -15,15 +15,27 @@
     250000000ull /* tables; sooner when a section came or a record names a new site */
 #define UNSEEN_EVERY_NS 5000000000ull /* that question reads all of /proc */
 
+/* Only names and summary stay. */
+static void let_go(struct intake *s)
+{
+    log_free(s->f);
+    s->f = NULL;
+    accum_free(&s->a);
+    keep_close(s->keep);
+    s->keep = NULL;
+    free(s->keep_name);
+    s->keep_name = NULL;
+    free(s->rings);
+    s->rings = NULL;
+    s->ring_count = 0;
+}
+
 void intake_free(struct intake *s)
 {
     if (!s)
         return;
-    log_free(s->f);
-    accum_free(&s->a);
-    keep_close(s->keep);
+    let_go(s);
     process_summary_free(&s->summary);
-    free(s->keep_name);
     free(s->name);
     free(s->stem);
     free(s);
@@ -79,17 +91,13 @@ static int start(struct intake *s, const struct intake_place *p, struct error *e
     return s->keep ? 0 : -1;
 }
 
-/* All of it is saved: only the summary stays. */
-static void let_go(struct intake *s, const struct intake_place *p)
+/* All of it is saved. */
+static void be_done(struct intake *s, const struct intake_place *p)
 {
     if (p->remove)
         unlinkat(p->log_fd, s->name, 0);
     s->state = INTAKE_DONE;
-    log_free(s->f);
-    s->f = NULL;
-    accum_free(&s->a);
-    keep_close(s->keep);
-    s->keep = NULL;
+    let_go(s);
 }
 
 struct intake *intake_open(const struct intake_place *p, const char *name, struct error *e)
@@ -102,8 +110,9 @@ struct intake *intake_open(const struct intake_place *p, const char *name, struc
         s->name = strdup(name);
         s->stem = strndup(name, strlen(name) - suffix);
         s->keep_name = s->stem ? join(s->stem, KEEP_SUFFIX) : NULL;
+        s->rings = calloc(NCCLSHIM_LOG_SECTIONS, sizeof(*s->rings));
     }
-    if (!s || !s->name || !s->keep_name) {
+    if (!s || !s->name || !s->keep_name || !s->rings) {
         intake_free(s);
         error_set(e, name, 0, "out of memory");
         return NULL;
@@ -115,7 +124,7 @@ struct intake *intake_open(const struct intake_place *p, const char *name, struc
     s->writer = LOG_WRITER_LIVES;
     s->saved_ns = s->refreshed_ns = monotonic_ns();
     if (s->state == INTAKE_DONE)
-        let_go(s, p);
+        be_done(s, p);
     return s;
 }
 
@@ -126,6 +135,7 @@ static void break_off(struct intake *s, const struct intake_place *p, const stru
         return;
     s->state = INTAKE_BROKEN;
     intake_save(s, p, false);
+    let_go(s);
 }
 
 /* Does a record name a site that was published after the tables were read? */
@@ -319,7 +329,7 @@ static void settle(struct intake *s, const struct intake_place *p)
     accum_finish(&s->a);
     if (intake_save(s, p, true) < 0)
         return; /* no room on the disk: the log stays where it is, and we try again */
-    let_go(s, p);
+    be_done(s, p);
 }
 
 void intake_check(struct intake *s, const struct intake_place *p, uint64_t every_ns)

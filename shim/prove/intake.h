@@ -39,9 +39,10 @@ struct intake {
     char *name; /* of the log's file */
     char *stem; /* the same without suffix */
     enum intake_state state;
-    struct log_file *f; /* NULL unless active */
+    /* NULL, or empty, unless active: a collector may see thousands of processes come and go */
+    struct log_file *f;
     struct accum a;
-    struct histfile_ring rings[NCCLSHIM_LOG_SECTIONS];
+    struct histfile_ring *rings; /* room for NCCLSHIM_LOG_SECTIONS */
     uint32_t ring_count;
     struct keep *keep;
     char *keep_name;

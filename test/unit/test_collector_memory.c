@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a collector still holds of logs that are over: it may see thousands of servers come and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <malloc.h>
+
+#include "shim/prove/collector.h"
+#include "test/unit/logfixture.h"
+
+#define NO_PID 0x7fffffffu /* beyond the kernel's largest */
+
+struct place {
+    char logs[40], run[40];
+    struct runfolder folder;
+    struct collector_options o;
+    struct collector *c;
+    struct error e;
+};
+
+static unsigned warned;
+
+static void count_warning(const struct error *e)
+{
+    (void)e;
+    warned++;
+}
+
+static void make(struct place *p)
+{
+    memset(p, 0, sizeof(*p));
+    warned = 0;
+    strcpy(p->logs, "/dev/shm/ncclshim-unit-XXXXXX");
+    strcpy(p->run, "/tmp/ncclshim-unit-XXXXXX");
+    assert_non_null(mkdtemp(p->logs));
+    assert_non_null(mkdtemp(p->run));
+    assert_int_equal(runfolder_open(&p->folder, p->run, &p->e), 0);
+    p->o = (struct collector_options){.log_dir = p->logs,
+                                      .log_fd = open(p->logs, O_RDONLY | O_DIRECTORY),
+                                      .run = &p->folder,
+                                      .remove = true,
+                                      .warn = count_warning};
+    p->c = collector_new(&p->o, &p->e);
+    assert_non_null(p->c);
+}
+
+static void drop(struct place *p)
+{
+    char command[120];
+
+    collector_free(p->c);
+    close(p->folder.fd);
+    close(p->o.log_fd);
+    snprintf(command, sizeof(command), "rm -rf %s %s", p->logs, p->run);
+    assert_int_equal(system(command), 0);
+}
+
+static unsigned descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+/* `count` processes that came, made some records, and ended. */
+static void see(struct place *p, unsigned from, unsigned count)
+{
+    struct fixture x;
+    char name[100];
+
+    fixture_make(&x, p->logs, 64, 4);
+    fixture_write(&x, 40);
+    x.head->pid = NO_PID;
+    for (unsigned i = from; i < from + count; i++) {
+        snprintf(name, sizeof(name), "%s/a-host-with-a-name-4194304-%u.ncclshim", p->logs, i);
+        assert_int_equal(link(x.path, name), 0);
+    }
+    fixture_drop(&x);
+    collector_round(p->c);
+    assert_int_equal(collector_living(p->c, true), 0);
+}
+
+static void of_a_process_that_ended_some_hundred_bytes_stay(void **state)
+{
+    struct summary s = {0};
+    struct place p;
+    size_t before;
+
+    (void)state;
+    make(&p);
+    see(&p, 0, 256);
+    before = mallinfo2().uordblks;
+    see(&p, 256, 256);
+    assert_in_range((mallinfo2().uordblks - before) / 256, 0, 500);
+    assert_int_equal(collector_summarize(p.c, &s), 0);
+    assert_int_equal(s.processes, 512);
+    assert_int_equal(s.timed, 512 * 40);
+    drop(&p);
+}
+
+static void a_log_that_somebody_cut_is_closed(void **state)
+{
+    struct summary s = {0};
+    struct fixture x;
+    struct place p;
+    unsigned before;
+
+    (void)state;
+    make(&p);
+    before = descriptors();
+    fixture_make(&x, p.logs, 64, 4);
+    fixture_write(&x, 40);
+    collector_round(p.c);
+    assert_int_equal(descriptors(), before + 1);
+    assert_int_equal(truncate(x.path, 5000), 0);
+    for (int i = 0; i < 100 && collector_living(p.c, false); i++) {
+        usleep(10000);
+        collector_round(p.c);
+    }
+    assert_int_equal(warned, 1);
+    assert_int_equal(descriptors(), before);
+    assert_int_equal(collector_summarize(p.c, &s), 0);
+    assert_int_equal(s.timed, 40);
+    munmap(x.m, x.bytes);
+    drop(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_a_process_that_ended_some_hundred_bytes_stay),
+        cmocka_unit_test(a_log_that_somebody_cut_is_closed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
