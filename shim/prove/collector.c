@@ -101,6 +101,18 @@ static struct refused *refusal_of(struct collector *c, const char *name)
     return r;
 }
 
+/* A process that runs one program after the other (exec) leaves a log of each. */
+static void note_followed(struct collector *c, struct intake *s)
+{
+    for (size_t i = 0; i < c->count && s->f; i++) {
+        struct intake *other = c->intakes[i];
+        if (!other->f)
+            continue;
+        other->followed |= log_is_followed(other->f, s->f);
+        s->followed |= log_is_followed(s->f, other->f);
+    }
+}
+
 static int append(struct collector *c, struct intake *s)
 {
     size_t cap = c->cap ? 2 * c->cap : 16;
@@ -115,6 +127,7 @@ static int append(struct collector *c, struct intake *s)
         c->stems = p;
         c->cap = cap;
     }
+    note_followed(c, s);
     c->intakes[c->count] = s;
     c->stems[c->count++] = s->stem;
     c->changed = true;

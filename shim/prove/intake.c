@@ -343,7 +343,7 @@ void intake_check(struct intake *s, const struct intake_place *p, uint64_t every
     if (s->asked_ns && now - s->asked_ns < every_ns)
         return;
     s->asked_ns = now;
-    s->writer = log_writer_find(s->f, &s->pid);
+    s->writer = s->followed ? LOG_WRITER_GONE : log_writer_find(s->f, &s->pid);
     if (s->writer == LOG_WRITER_GONE)
         settle(s, p);
 }

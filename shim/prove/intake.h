@@ -46,6 +46,7 @@ struct intake {
     uint32_t ring_count;
     struct keep *keep;
     char *keep_name;
+    bool followed;          /* its process has another program, with a log of its own */
     enum log_writer_state writer; /* as last asked */
     int pid;                /* as seen from here; 0 unless it lives */
     uint64_t asked_ns;      /* when (monotonic) */

@@ -132,11 +132,45 @@ static void a_log_that_somebody_cut_is_closed(void **state)
     drop(&p);
 }
 
+/* Both say that this process writes them; the later one was made `after_ns` behind the other. */
+static size_t living_of_two(int after_ns, uid_t owner)
+{
+    struct fixture x, y;
+    struct place p;
+    size_t living;
+
+    make(&p);
+    fixture_make(&x, p.logs, 64, 4);
+    fixture_write(&x, 40);
+    fixture_make(&y, p.logs, 64, 4);
+    x.head->created_ns = 1000;
+    y.head->created_ns = (uint64_t)(1000 + after_ns);
+    assert_int_equal(chown(y.path, owner, (gid_t)-1), 0);
+    collector_round(p.c);
+    living = collector_living(p.c, true);
+    assert_int_equal(access(x.path, F_OK), living == 2 ? 0 : -1);
+    assert_int_equal(access(y.path, F_OK), 0);
+    fixture_drop(&x);
+    fixture_drop(&y);
+    drop(&p);
+    return living;
+}
+
+static void the_log_of_a_program_that_was_replaced_by_exec_is_over(void **state)
+{
+    (void)state;
+    assert_int_equal(living_of_two(1, geteuid()), 1);
+    assert_int_equal(living_of_two(0, geteuid()), 2);
+    if (geteuid() == 0) /* a stranger's word does not end the collecting of a log */
+        assert_int_equal(living_of_two(1, 12345), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_a_process_that_ended_some_hundred_bytes_stay),
         cmocka_unit_test(a_log_that_somebody_cut_is_closed),
+        cmocka_unit_test(the_log_of_a_program_that_was_replaced_by_exec_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

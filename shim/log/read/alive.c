@@ -138,3 +138,14 @@ bool log_writer_lives(const struct log_file *f)
 {
     return log_writer_find(f, NULL) == LOG_WRITER_LIVES;
 }
+
+bool log_is_followed(const struct log_file *f, const struct log_file *later)
+{
+    const struct ncclshim_log_header *a = &f->head, *b = &later->head;
+    struct stat x, y;
+
+    /* A program has one log. The owner counts: somebody else may claim to be that process. */
+    return a->pid == b->pid && a->start_ticks == b->start_ticks && a->pid_ns == b->pid_ns &&
+           a->created_ns < b->created_ns && !memcmp(a->boot_id, b->boot_id, sizeof(a->boot_id)) &&
+           fstat(f->fd, &x) == 0 && fstat(later->fd, &y) == 0 && x.st_uid == y.st_uid;
+}

@@ -69,6 +69,11 @@ enum log_writer_state {
 };
 /* The same with the third answer. *pid (may be NULL): as seen from here; 0 unless it lives. */
 enum log_writer_state log_writer_find(const struct log_file *f, int *pid);
+/*
+ * Is `later` of the very process that made `f`, which has another program now (exec)? Then nobody
+ * writes `f` any more, though its process lives.
+ */
+bool log_is_followed(const struct log_file *f, const struct log_file *later);
 
 /*
  * Where a reader stands in one ring. Start with {0}: the first read then begins at the oldest
