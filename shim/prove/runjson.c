@@ -51,22 +51,26 @@ static json_t *read_json(const struct runfolder *r)
     return json_object();
 }
 
+/* A long run has thousands of them, and is described whenever one comes or goes. */
 static void add_processes(json_t *j, const struct run_facts *f)
 {
-    json_t *list = json_object_get(j, "processes"), *each;
+    json_t *list = json_object_get(j, "processes"), *seen = json_object(), *each;
     size_t i;
 
     if (!json_is_array(list)) {
         list = json_array();
         json_object_set_new(j, "processes", list);
     }
+    json_array_foreach(list, i, each) if (json_is_string(each))
+        json_object_set_new(seen, json_string_value(each), json_true());
     for (size_t k = 0; k < f->process_count; k++) {
-        bool there = false;
-        json_array_foreach(list, i, each) there |=
-            json_is_string(each) && !strcmp(json_string_value(each), f->processes[k]);
-        if (!there)
-            json_array_append_new(list, text(f->processes[k]));
+        json_t *name = text(f->processes[k]);
+        if (!json_object_get(seen, json_string_value(name)))
+            json_array_append(list, name);
+        json_object_set_new(seen, json_string_value(name), json_true());
+        json_decref(name);
     }
+    json_decref(seen);
 }
 
 static json_t *as_json(const struct runfolder *r, const struct run_facts *f)

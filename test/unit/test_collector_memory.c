@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <jansson.h>
 #include <malloc.h>
 
 #include "shim/prove/collector.h"
@@ -165,12 +166,33 @@ static void the_log_of_a_program_that_was_replaced_by_exec_is_over(void **state)
         assert_int_equal(living_of_two(1, 12345), 2);
 }
 
+static void each_process_stands_once_in_run_json_whatever_its_name(void **state)
+{
+    char *names[] = {"vm-1-1", "v\xff-1-1", "vm-1-2"}; /* a name of a file is any bytes */
+    struct run_facts f = {.processes = names, .exit_code = -1};
+    struct place p;
+    json_t *j;
+    int fd;
+
+    (void)state;
+    make(&p);
+    for (f.process_count = 1; f.process_count <= 3; f.process_count++)
+        assert_int_equal(runfolder_describe(&p.folder, &f, &p.e), 0);
+    fd = openat(p.folder.fd, "run.json", O_RDONLY);
+    j = json_loadfd(fd, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(j, "processes")), 3);
+    json_decref(j);
+    close(fd);
+    drop(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_a_process_that_ended_some_hundred_bytes_stay),
         cmocka_unit_test(a_log_that_somebody_cut_is_closed),
         cmocka_unit_test(the_log_of_a_program_that_was_replaced_by_exec_is_over),
+        cmocka_unit_test(each_process_stands_once_in_run_json_whatever_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
