@@ -36,8 +36,8 @@ def run(build, results):
         list(pool.map(lambda name: one(build, results, name), names))
 
 
-def log_seeds(folder):
-    """Logs are made afresh: they are large and mostly empty."""
+def log_seeds(build, folder):
+    """Logs and statistics of them are made afresh: they are large and mostly empty."""
     sys.path.insert(0, os.path.abspath("test/e2e"))
     import logmaker
     small = dict(notes_bytes=4096, comms=16, sites=64, ranks=1, calls=4, replays=20, eager=3, created_ns=1,
@@ -45,6 +45,9 @@ def log_seeds(folder):
     logmaker.decode_run(folder, capacity=128, host="small", **small)
     logmaker.decode_run(folder, capacity=32, host="wrapped", **small)
     logmaker.decode_run(folder, capacity=64, host="open", close=False, **small)
+    code, output = process.run([os.path.join(build.dir, "ncclshim"), "collect", "--once", "--leave-logs",
+                                "--log-dir", folder, "-o", folder + "/run"], 20, build.env())
+    assert code == 0, output
 
 
 def one(build, results, name):
@@ -59,7 +62,7 @@ def one(build, results, name):
     os.makedirs(found, exist_ok=True)
     with tempfile.TemporaryDirectory() as fresh:
         if name == "fuzz_log":
-            log_seeds(fresh)
+            log_seeds(build, fresh)
         seeds = [f for f in ["test/fuzz/corpus/" + name] + MORE_SEEDS.get(name, []) if os.path.isdir(f)]
         env = dict(build.env(), NCCLSHIM_PROFILE_PATH="profiles", HOME=fresh)
         code, output = process.run(
