@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests: `run.py cpu` (make test), `run.py gpu` (make test-gpu), `run.py aarch64` (make test-aarch64),
-`run.py bench` (make bench), `run.py lint` (make lint).
+`run.py bench` (make bench), `run.py soak` (make soak), `run.py lint` (make lint).
 
 Builds what the tests need, lists every test by name and ends with one line:
 N passed, N failed. The exit code is 1 when something failed. BUILD, CC and MAKE come from
@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 
 from harness import build, cases, coverage, e2e, fuzz, lint, scripts, tsan, units, valgrind  # noqa: E402
 from harness.results import Results  # noqa: E402
+from soak import soak  # noqa: E402
 
 
 def cpu(results, words):
@@ -26,6 +27,7 @@ def cpu(results, words):
         return
     units.run(main, results, words)
     e2e.run(main, results, words)
+    soak.run(main, results, words, soak.SHORT)
     if words:
         return
     cases.run(results)
@@ -82,8 +84,14 @@ def lint_alone(results, words):
     lint.run(results, words, by_hand=True)
 
 
+def soak_whole(results, words):
+    main = build.Build(os.environ.get("BUILD", "build"))
+    if main.make_all(results):
+        soak.run(main, results, words, soak.WHOLE)
+
+
 def main():
-    jobs = {"cpu": cpu, "gpu": gpu, "aarch64": aarch64, "bench": bench, "lint": lint_alone}
+    jobs = {"cpu": cpu, "gpu": gpu, "aarch64": aarch64, "bench": bench, "soak": soak_whole, "lint": lint_alone}
     if len(sys.argv) < 2 or sys.argv[1] not in jobs:
         print(__doc__, file=sys.stderr)
         return 2

@@ -152,6 +152,8 @@ void trace_close(struct trace *t)
 /* The record that a source stands at; NULL at its end. */
 static int peek(struct trace_source *s, const struct ncclshim_record **out, struct error *e)
 {
+    const struct ncclshim_record *r;
+
     *out = NULL;
     while (s->count >= 0) {
         if (s->at == s->count) {
@@ -165,13 +167,13 @@ static int peek(struct trace_source *s, const struct ncclshim_record **out, stru
                 return 0;
             }
         }
-        *out = &s->batch[s->at];
-        if ((*out)->site < s->p->log->site_count && s->site_text[(*out)->site] &&
-            (*out)->end_ns >= (*out)->start_ns)
+        r = &s->batch[s->at];
+        if (r->site < s->p->log->site_count && s->site_text[r->site] && r->end_ns >= r->start_ns) {
+            *out = r;
             return 0;
+        }
         s->at++;
     }
-    *out = NULL;
     return 0;
 }
 

@@ -86,6 +86,23 @@ def test_calls_of_two_streams_that_overlap_lie_on_tracks_of_their_own(box):
     assert tracks[1] in {e["tid"] for e in trace["traceEvents"] if e["ph"] == "M" and "tid" in e}
 
 
+@pytest.mark.parametrize("filters, count", [(["--captured"], 12), (["--bytes", "43008"], 12), (["--eager"], 1),
+                                            ([], 13)])
+def test_a_last_record_that_is_not_asked_for_or_of_no_call_site_is_left_out(box, filters, count):
+    folder = box.dir / "run"
+    folder.mkdir()
+    s = Server(folder, 1)
+    s.replay()
+    s.replay()
+    s.eager()
+    s.logs[0].record(1000, s.t, s.t + 5000)                        # its call site came after the tables were read
+    s.close()
+    done = box.cli("export", "run", "--format", "chrome", *filters)
+    assert done.code == 0, done
+    events = json.loads(done.out)["traceEvents"]
+    assert len([e for e in events if e["ph"] == "X" and e["cat"] != "pass"]) == count
+
+
 def test_passes_are_slices_around_their_calls(box):
     make("straggler", box.dir / "run")
     trace = json.loads(box.cli("export", "run", "--format", "chrome").out)
