@@ -166,18 +166,31 @@ static int load_process(struct run_process *p, const char *folder, const struct 
     return load_statistics(p, path, e);
 }
 
-/* path: of the log; folder: where its statistics and kept records lie. */
+/* 1: there is no log any more, or not yet. */
+static int open_log(const char *path, struct log_file **out, struct error *e)
+{
+    for (int tries = 0; tries < 2; tries++) { /* it may be made between two looks */
+        if (log_open(path, out, e) == 0)
+            return 0;
+        if (!log_is_made(path))
+            return 1;
+    }
+    return -1;
+}
+
+/* path: of the log; folder: where its statistics and kept records lie. 1: there is none, see above. */
 static int add_log(struct run *r, const char *path, const char *folder, const struct run_filter *f,
                    struct error *e)
 {
     const char *slash = strrchr(path, '/');
     struct run_process *p = GROW(r->processes, r->process_count);
+    int rc;
 
     if (!p)
         return no_memory(path, e);
-    if (log_open(path, &p->log, e) < 0) {
+    if ((rc = open_log(path, &p->log, e))) {
         r->process_count--;
-        return -1;
+        return rc;
     }
     p->name = strdup(slash ? slash + 1 : path);
     if (!p->name)
@@ -261,15 +274,28 @@ static int load_log(struct run *r, const struct loglist *live, const char *path,
     return add_log(r, path, r->path, f, e);
 }
 
+/* Of a process that the collector had not saved when we looked; it may have, since. */
+static int load_unsaved(struct run *r, const char *path, const struct run_filter *f,
+                        struct error *e)
+{
+    char saved[4096 + 256];
+    int rc = add_log(r, path, r->path, f, e);
+
+    if (rc != 1)
+        return rc;
+    snprintf(saved, sizeof(saved), "%s%s", r->path, strrchr(path, '/'));
+    return add_log(r, saved, r->path, f, e);
+}
+
 static int load_logs(struct run *r, const struct loglist *own, const struct loglist *live,
                      const struct run_filter *f, struct error *e)
 {
     for (size_t i = 0; i < own->count; i++)
         if (load_log(r, live, own->paths[i], f, e) < 0)
             return -1;
-    for (size_t i = 0; i < live->count; i++) /* of processes that the collector has not saved yet */
+    for (size_t i = 0; i < live->count; i++)
         if (!loglist_has(own, strrchr(live->paths[i], '/') + 1) &&
-            add_log(r, live->paths[i], r->path, f, e) < 0)
+            load_unsaved(r, live->paths[i], f, e) < 0)
             return -1;
     if (r->process_count == 0)
         return error_set(e, r->path, 0,
@@ -280,16 +306,15 @@ static int load_logs(struct run *r, const struct loglist *own, const struct logl
 
 static int load_folder(struct run *r, const struct run_filter *f, struct error *e)
 {
-    struct loglist own, live = {0};
+    struct loglist own = {0}, live = {0};
     char *log_dir = NULL;
-    int rc = 0;
+    int rc = read_run_json(r, r->path, &log_dir, e);
 
-    if (loglist_read(r->path, r->live, &own) < 0)
-        rc = error_set(e, r->path, 0, "can't open the run: %s", strerror(errno));
-    if (rc == 0)
-        rc = read_run_json(r, r->path, &log_dir, e);
+    /* The living first: what a collector takes over meanwhile is then in both. */
     if (rc == 0 && log_dir)
         loglist_read(log_dir, false, &live); /* gone with the last process: nothing is missing */
+    if (rc == 0 && loglist_read(r->path, r->live, &own) < 0)
+        rc = error_set(e, r->path, 0, "can't open the run: %s", strerror(errno));
     if (rc == 0)
         rc = load_logs(r, &own, &live, f, e);
     loglist_free(&own);
@@ -308,7 +333,7 @@ static int load_file(struct run *r, const struct run_filter *f, struct error *e)
         return no_memory(r->path, e);
     rc = add_log(r, r->path, folder[0] ? folder : "/", f, e);
     free(folder);
-    return rc;
+    return rc ? -1 : 0;
 }
 
 int run_load(struct run *r, const struct run_filter *f, struct error *e)

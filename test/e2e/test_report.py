@@ -386,3 +386,15 @@ def test_manual_and_help_tell_the_same_options(box, verb):
     page = (box.root / "docs" / "man" / ("ncclshim-%s.1" % verb)).read_text().replace("\\-", "-")
     told = set(re.findall(r"--[a-z][a-z-]+", page.split(".SH OPTIONS")[1].split(".SH EXIT")[0])) - {"--help"}
     assert shown == told
+
+
+def test_a_log_that_is_only_being_made_does_no_harm_to_the_others(box):
+    folder = make("killed", box.dir / "run")
+    before = box.json("report", "run")["log"]
+    (folder / "new-1-1.ncclshim").write_bytes(b"")
+    (folder / "new-1-2.ncclshim").write_bytes(bytes(8192))
+    assert box.json("report", "run")["log"] == before
+    (folder / "new-1-3.ncclshim").write_bytes(b"something else")
+    assert "not a log" in box.cli("report", "run").err
+    done = box.cli("report", "run/new-1-1.ncclshim")
+    assert done.code == 2 and "not a log" in done.err

@@ -121,6 +121,21 @@ int log_open(const char *path, struct log_file **out, struct error *e)
     return log_open_at(AT_FDCWD, path, path, out, e);
 }
 
+bool log_is_made(const char *path)
+{
+    char magic[sizeof(NCCLSHIM_LOG_MAGIC) - 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : pread(fd, magic, sizeof(magic), 0);
+    bool gone = fd < 0 && errno == ENOENT;
+
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i < n; i++)
+        if (magic[i])
+            return true;
+    return n < 0 && !gone;
+}
+
 void log_free(struct log_file *f)
 {
     if (!f)

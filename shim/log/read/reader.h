@@ -45,6 +45,11 @@ int log_open(const char *path, struct log_file **out, struct error *e);
  */
 int log_open_at(int dirfd, const char *name, const char *path, struct log_file **out,
                 struct error *e);
+/*
+ * Is there a log, or what should be one? A process that begins makes the file first and its header
+ * after that; a collector removes what it has saved. Both happen while somebody reads a folder.
+ */
+bool log_is_made(const char *path);
 /* Read header, notes, comms and sites anew (a live file). 0, or -1 with *e filled. */
 int log_refresh(struct log_file *f, struct error *e);
 void log_free(struct log_file *f);
