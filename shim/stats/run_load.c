@@ -178,7 +178,7 @@ static int open_log(const char *path, struct log_file **out, struct error *e)
     return -1;
 }
 
-/* path: of the log; folder: where its statistics and kept records lie. 1: there is none, see above. */
+/* path: of the log; folder: where its statistics and kept records lie. 1: as open_log says. */
 static int add_log(struct run *r, const char *path, const char *folder, const struct run_filter *f,
                    struct error *e)
 {

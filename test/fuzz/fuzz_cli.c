@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command line under libFuzzer: each line of the input is an argument. Every verb reads its
- * options as ever; where it would start, read or write something it comes to a stand-in below, which
- * looks whether what was let through is what the rooms behind may rely on, and says no.
+ * options as ever; where it would start, read or write something it comes to a stand-in below,
+ * which looks whether what was let through is what the rooms behind may rely on, and says no.
  *
  * No crash, no leak on any words; no refusal without a sentence; no other exit code than 0, 1 or 2.
  * Only profiles are really read, and the file that --nccl names.

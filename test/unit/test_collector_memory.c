@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a collector still holds of logs that are over: it may see thousands of servers come and go. */
+/* What a collector still holds of logs that are over: it may see thousands of servers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
