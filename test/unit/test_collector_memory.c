@@ -166,6 +166,30 @@ static void the_log_of_a_program_that_was_replaced_by_exec_is_over(void **state)
         assert_int_equal(living_of_two(1, 12345), 2);
 }
 
+static void a_log_that_was_seen_before_it_was_made_is_not_complained_about(void **state)
+{
+    struct summary s = {0};
+    struct fixture x;
+    struct place p;
+    char path[100];
+
+    (void)state;
+    make(&p);
+    snprintf(path, sizeof(path), "%s/unit-1-1.ncclshim", p.logs);
+    close(open(path, O_WRONLY | O_CREAT | O_EXCL, 0600));
+    collector_round(p.c);
+    fixture_make(&x, "/dev/shm", 64, 4);
+    fixture_write(&x, 40);
+    assert_int_equal(rename(x.path, path), 0);
+    collector_round(p.c);
+    collector_finish(p.c);
+    assert_int_equal(warned, 0);
+    assert_int_equal(collector_summarize(p.c, &s), 0);
+    assert_int_equal(s.timed, 40);
+    munmap(x.m, x.bytes);
+    drop(&p);
+}
+
 static void each_process_stands_once_in_run_json_whatever_its_name(void **state)
 {
     char *names[] = {"vm-1-1", "v\xff-1-1", "vm-1-2"}; /* a name of a file is any bytes */
@@ -192,6 +216,7 @@ int main(void)
         cmocka_unit_test(of_a_process_that_ended_some_hundred_bytes_stay),
         cmocka_unit_test(a_log_that_somebody_cut_is_closed),
         cmocka_unit_test(the_log_of_a_program_that_was_replaced_by_exec_is_over),
+        cmocka_unit_test(a_log_that_was_seen_before_it_was_made_is_not_complained_about),
         cmocka_unit_test(each_process_stands_once_in_run_json_whatever_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
