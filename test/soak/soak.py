@@ -164,13 +164,16 @@ def restarts(build, results, scale):
     profiles = ["none", "fewer-channels", "pcie-latency", "sixteen-channels", "no-p2p"]
     turns = itertools.islice(itertools.cycle(profiles), count)
     with Scene(build) as s:
-        collect = s.start(s.path("ncclshim"), "collect", "-o", s.run)
+        said = os.path.join(s.dir, "said")
+        with open(said, "w", encoding="utf-8") as out:
+            collect = s.start(s.path("ncclshim"), "collect", "-o", s.run, out=out)
         measure.wait_for(lambda: os.path.exists(os.path.join(s.run, "run.json")))
         sampler = measure.Sampler(collect.pid, 0.02)
         codes = [s.start(*s.server(3), **s.shim(profile)).wait(LIMIT_S) for profile in turns]
         measure.wait_for(lambda: not files_in(s.logs))
         collect.terminate()
         told.equal("exit codes", {0}, set(codes) | {collect.wait(60)})
+        told.equal("lines that the collector said", 2, measure.read(said).count("\n"))
         report = s.report(s.run)
         log = report["log"]
         told.growth("the collector", sampler, COLLECTOR_KIB + count * ENDED_PROCESS_KIB)
