@@ -14,7 +14,7 @@ import threading
 
 from . import measure
 
-# How much of everything. The short one is over in seconds; whole: some ten minutes on two cores.
+# How much of everything. The short one is over in seconds; whole: some minutes.
 SHORT = dict(calls=300_000, communicators=5_000, restarts=12, laps=250, verbs=3)
 WHOLE = dict(calls=10_000_000, communicators=10_000, restarts=1_000, laps=2_000, verbs=100)
 
@@ -133,8 +133,8 @@ def replays(build, results, scale):
     told = Told(results, "{:,} replayed calls".format(RANKS * CAPTURED * steps))
     with Scene(build) as s:
         run = s.start(s.path("ncclshim"), "run", "-p", "none", "-o", s.run, "--", *s.server(steps))
-        server = measure.Sampler(s.child_of(run), 0.05)
-        collector = measure.Sampler(run.pid, 0.05)
+        server = measure.Sampler(s.child_of(run), 0.01)
+        collector = measure.Sampler(run.pid, 0.01)
         told.equal("exit code", 0, run.wait(LIMIT_S))
         log = s.report(s.run)["log"]
         told.growth("the server", server, SERVER_KIB)
@@ -223,7 +223,7 @@ def verbs(build, results, scale):
         measure.wait_for(lambda: files_in(s.run) == 3)
         stays = s.start(*s.server(25, "--hold"), **shim)
         measure.wait_for(lambda: files_in(s.logs))
-        sampled = measure.Sampler(stays.pid, 0.05), measure.Sampler(collect.pid, 0.05)
+        sampled = measure.Sampler(stays.pid, 0.02), measure.Sampler(collect.pid, 0.02)
         bad = []
         threads = [threading.Thread(target=repeat, args=(s, verb, stays.pid, rounds, bad)) for verb in VERBS]
         for t in threads:
