@@ -51,6 +51,7 @@ class Box:
         # The GPU can only write to a file on tmpfs, in the simulator as well.
         self.logs = Path(tempfile.mkdtemp(prefix="ncclshim-test-", dir="/dev/shm"))
         (folder / "home").mkdir()
+        self.started = []
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("NCCL", "LD_", "CUDA", "XDG_", "MAKE"))}
         self.env.update(HOME=str(folder / "home"), LD_LIBRARY_PATH=str(self.fake),
@@ -68,7 +69,9 @@ class Box:
                 merged[name] = str(value)
         kwargs.setdefault("stdin", subprocess.DEVNULL)
         kwargs.setdefault("cwd", self.dir)
-        return subprocess.Popen([str(a) for a in args], env=merged, start_new_session=True, **kwargs)
+        process = subprocess.Popen([str(a) for a in args], env=merged, start_new_session=True, **kwargs)
+        self.started.append(process)
+        return process
 
     def run(self, *args, env=None, timeout=60, **kwargs):
         """Run to the end. Output through files: a child left running can't block us."""
@@ -128,6 +131,9 @@ def build():
 def box(tmp_path, build):
     made = Box(tmp_path, build)
     yield made
+    for process in made.started:  # what a failed test left
+        if process.poll() is None:
+            kill_group(process)
     shutil.rmtree(made.logs, ignore_errors=True)
 
 
