@@ -6,6 +6,7 @@
 #include "shim/base/names.h"
 #include "shim/cli/bench_show.h"
 #include "shim/cli/options.h"
+#include "shim/cli/play_options.h"
 #include "shim/show/json.h"
 
 static const char help[] =
@@ -81,15 +82,8 @@ static const struct option_row rows[] = {
     {"workload", .kind = OPTION_TEXT, .at = offsetof(struct request, o.file)},
     {"write-workload", .kind = OPTION_TEXT, .at = offsetof(struct request, o.write_workload)},
     {"profile", 'p', OPTION_TEXT, .at = offsetof(struct request, o.profile)},
-    {"graph", .kind = OPTION_ONE_OF, .at = offsetof(struct request, o.how), .least = BENCH_GRAPH},
-    {"eager", .kind = OPTION_ONE_OF, .at = offsetof(struct request, o.how), .least = BENCH_EAGER},
-    {"both", .kind = OPTION_ONE_OF, .at = offsetof(struct request, o.how), .least = BENCH_BOTH},
-    {"ranks", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.ranks), .least = 1,
-     .most = WORKLOAD_RANKS},
-    {"one-process", .kind = OPTION_FLAG, .at = offsetof(struct request, o.one_process)},
-    {"one-gpu", .kind = OPTION_FLAG, .at = offsetof(struct request, o.one_gpu)},
-    {"calls", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.calls), .least = 1,
-     .most = 4096},
+    PLAY_HOW_ROWS,
+    PLAY_RANKS_ROWS,
     {"repeats", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.repeats), .least = 1,
      .most = 10000},
     {"warmup", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.warmup), .least = 1,
@@ -100,8 +94,7 @@ static const struct option_row rows[] = {
      .least = BENCH_STAMPS_ON},
     {"no-stamps", .kind = OPTION_SET, .at = offsetof(struct request, o.stamps),
      .least = BENCH_STAMPS_OFF},
-    {"timeout", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.timeout_s), .least = 1,
-     .most = 86400},
+    PLAY_TIMEOUT_ROW,
     {"json", .kind = OPTION_FLAG, .at = offsetof(struct request, json)},
     {.name = NULL},
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "shim/cli/options.h"
+#include "shim/cli/play_options.h"
 #include "shim/cli/tune_show.h"
 #include "shim/prove/workload.h"
 #include "shim/show/json.h"
@@ -68,23 +69,15 @@ static const struct option_row rows[] = {
     {"workload", .kind = OPTION_TEXT, .at = offsetof(struct request, o.workload)},
     {"op", .kind = OPTION_TEXT, .at = offsetof(struct request, o.op)},
     {"type", .kind = OPTION_TEXT, .at = offsetof(struct request, o.type)},
-    {"graph", .kind = OPTION_ONE_OF, .at = offsetof(struct request, o.how), .least = BENCH_GRAPH},
-    {"eager", .kind = OPTION_ONE_OF, .at = offsetof(struct request, o.how), .least = BENCH_EAGER},
-    {"both", .kind = OPTION_ONE_OF, .at = offsetof(struct request, o.how), .least = BENCH_BOTH},
+    PLAY_HOW_ROWS,
     {"space", .kind = OPTION_TEXT, .at = offsetof(struct request, o.space)},
     {"waits-for-graphs", .kind = OPTION_FLAG, .at = offsetof(struct request, o.waits)},
-    {"ranks", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.ranks), .least = 1,
-     .most = WORKLOAD_RANKS},
-    {"one-process", .kind = OPTION_FLAG, .at = offsetof(struct request, o.one_process)},
-    {"one-gpu", .kind = OPTION_FLAG, .at = offsetof(struct request, o.one_gpu)},
-    {"calls", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.calls), .least = 1,
-     .most = 4096},
+    PLAY_RANKS_ROWS,
     {"repeats", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.repeats), .least = 3,
      .most = 10000},
     {"proof", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.proof_runs), .least = 2,
      .most = TUNE_PROOF_MAX},
-    {"timeout", .kind = OPTION_NUMBER, .at = offsetof(struct request, o.timeout_s), .least = 1,
-     .most = 86400},
+    PLAY_TIMEOUT_ROW,
     {"output", 'o', OPTION_TEXT, .at = offsetof(struct request, o.out_dir)},
     {.name = NULL},
 };
