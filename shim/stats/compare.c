@@ -205,28 +205,22 @@ bool compare_slower_by(const struct compare *c, size_t side, double share)
     return false;
 }
 
+static const struct {
+    const char *name, *key;
+} verdicts[] = {
+    [VERDICT_NONE] = {"no difference shown", "no_difference_shown"},
+    [VERDICT_FASTER] = {"faster", "faster"},
+    [VERDICT_SLOWER] = {"slower", "slower"},
+    [VERDICT_MIXED] = {"mixed", "mixed"},
+    [VERDICT_UNKNOWN] = {"too few calls", "too_few_calls"},
+};
+
 const char *verdict_name(enum verdict v)
 {
-    static const char *const names[] = {
-        [VERDICT_NONE] = "no difference shown",
-        [VERDICT_FASTER] = "faster",
-        [VERDICT_SLOWER] = "slower",
-        [VERDICT_MIXED] = "mixed",
-        [VERDICT_UNKNOWN] = "too few calls",
-    };
-
-    return names[v];
+    return verdicts[v].name;
 }
 
 const char *verdict_key(enum verdict v)
 {
-    static const char *const keys[] = {
-        [VERDICT_NONE] = "no_difference_shown",
-        [VERDICT_FASTER] = "faster",
-        [VERDICT_SLOWER] = "slower",
-        [VERDICT_MIXED] = "mixed",
-        [VERDICT_UNKNOWN] = "too_few_calls",
-    };
-
-    return keys[v];
+    return verdicts[v].key;
 }
