@@ -127,18 +127,23 @@ class Told:
 
 # ---- scenes --------------------------------------------------------------------------------------
 
+def watched(told, s, profile, steps):
+    """One server under `ncclshim run` to its end, neither of which may grow. The `log` of the report."""
+    run = s.start(s.path("ncclshim"), "run", "-p", profile, "-o", s.run, "--", *s.server(steps))
+    server = measure.Sampler(s.child_of(run), 0.01)
+    collector = measure.Sampler(run.pid, 0.01)
+    told.equal("exit code", 0, run.wait(LIMIT_S))
+    told.growth("the server", server, SERVER_KIB)
+    told.growth("the collector", collector, COLLECTOR_KIB)
+    return s.report(s.run)["log"]
+
+
 def replays(build, results, scale):
     """One server under `ncclshim run`."""
     steps = scale["calls"] // (RANKS * CAPTURED) + 1
     told = Told(results, "{:,} replayed calls".format(RANKS * CAPTURED * steps))
     with Scene(build) as s:
-        run = s.start(s.path("ncclshim"), "run", "-p", "none", "-o", s.run, "--", *s.server(steps))
-        server = measure.Sampler(s.child_of(run), 0.01)
-        collector = measure.Sampler(run.pid, 0.01)
-        told.equal("exit code", 0, run.wait(LIMIT_S))
-        log = s.report(s.run)["log"]
-        told.growth("the server", server, SERVER_KIB)
-        told.growth("the collector", collector, COLLECTOR_KIB)
+        log = watched(told, s, "none", steps)
         told.equal("calls timed, lost", (RANKS * (CAPTURED * steps + 1), 0), (log["timed"], log["lost"]))
         told.nothing_left(s)
         told.equal("files in the run folder", 3, files_in(s.run))
@@ -190,13 +195,7 @@ def laps(build, results, scale):
     told = Told(results, "{:,} laps of a ring".format(scale["laps"]))
     with Scene(build) as s:
         small = s.profile("small", "[profile]\ndescription = a small ring\n[log]\ncapacity = 1K\n")
-        run = s.start(s.path("ncclshim"), "run", "-p", small, "-o", s.run, "--", *s.server(steps))
-        server = measure.Sampler(s.child_of(run), 0.01)
-        collector = measure.Sampler(run.pid, 0.01)
-        told.equal("exit code", 0, run.wait(LIMIT_S))
-        log = s.report(s.run)["log"]
-        told.growth("the server", server, SERVER_KIB)
-        told.growth("the collector", collector, COLLECTOR_KIB)
+        log = watched(told, s, small, steps)
         told.equal("timed and lost together", RANKS * (CAPTURED * steps + 1), log["timed"] + log["lost"])
         told.line("lost", "", "%d" % log["lost"])
         told.nothing_left(s)
