@@ -112,11 +112,12 @@ class Costs:
     def judge(self):
         place = self.load.place
         for way in self.ways:
+            measured = self.walls[way]["graph"] and not self.faults[way]
             why = "; ".join(self.faults[way][:2]) or "no round was finished"
-            if way in OTHERS and not (self.walls[way]["graph"] and not self.faults[way]):
+            if way in OTHERS and not measured:
                 print("note: cost of %s: not measured: %s" % (SAYS[way], why))
             else:
-                place.verdict("cost of %s: measured" % SAYS[way], self.walls[way]["graph"] and not self.faults[way], why)
+                place.verdict("cost of %s: measured" % SAYS[way], measured, why)
         for way in ("every", "eighth"):
             bad = [k for k in self.kept[way] if k[0] != k[1]]
             place.verdict("%s: all records kept" % SAYS[way], self.kept[way] and not bad,
