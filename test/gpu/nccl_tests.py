@@ -11,10 +11,12 @@ import argparse
 import glob
 import json
 import os
+import random
 import re
 import shutil
 import statistics
 import sys
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -23,8 +25,9 @@ from place import Place  # noqa: E402
 from truth import size  # noqa: E402
 
 SIZES = [8 << 10, 42 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
+HOST_BOUND = SIZES[:4]  # when called eagerly
 BUFFERS = 256 << 20  # bench gives each call of a row a buffer of its own, up to this much
-CYCLES, SAMPLE_US = 3, 2000
+CYCLES, SAMPLE_US = 20, 2000
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
 
 
@@ -43,9 +46,9 @@ def rows(output):
     return found
 
 
-def bench(place, graph):
-    """{bytes: us} of one run of bench over all sizes."""
-    code, output = place.run([place.command, "bench", "--sizes", ",".join(map(size_word, SIZES)), "--type", "float32",
+def bench(place, graph, sizes):
+    """{bytes: us} of one run of bench."""
+    code, output = place.run([place.command, "bench", "--sizes", ",".join(map(size_word, sizes)), "--type", "float32",
                               "--graph" if graph else "--eager", "--no-stamps", "--no-check", "--json"], 60)
     start = output.find("{")
     if code != 0 or start < 0:
@@ -58,9 +61,10 @@ def size_word(n):
 
 
 def perf(place, nbytes, graph, us):
-    """all_reduce_perf of one size under bench's conditions: as many calls, as many buffers, as many launches."""
+    """all_reduce_perf of one size under bench's conditions: as many calls, as many buffers. Its first launch of a graph
+    uploads it, within the time it takes: ten times as many launches make that small."""
     calls = max(1, min(122, BUFFERS // nbytes))
-    launches = max(1, round(SAMPLE_US / (calls * us))) if graph else 0
+    launches = max(1, round(SAMPLE_US / (calls * us))) * 10 if graph else 0
     # The next size would be far behind the end; up to the end, iterations take turns with the buffers.
     code, output = place.run(MPIRUN + [program("all_reduce"), "-b", nbytes, "-e", nbytes * calls, "-f", 100000, "-n", calls,
                                        "-w", 5, "-c", 0, "-G", launches, "-N", CYCLES], 60)
@@ -68,19 +72,79 @@ def perf(place, nbytes, graph, us):
     return statistics.median(found) if code == 0 and found else None
 
 
+class Turning:
+    """While it is entered, each thread of the programs below this process changes its processor every 10 ms. On a virtual
+    machine the same call takes a third longer on one processor than on another, which is which changes with time, and a
+    program that stays where it started shows its processor and not itself."""
+
+    def __init__(self):
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.turn)
+        self.cpus = sorted(os.sched_getaffinity(0))
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+    def turn(self):
+        while not self.over.wait(0.01):
+            tasks = [int(t) for pid in below(os.getpid()) for t in listed("/proc/%d/task" % pid)]
+            # No two on one, as long as there are enough: threads that spin would stand in each other's way.
+            cpus = random.sample(self.cpus, len(self.cpus)) * (len(tasks) // len(self.cpus) + 1)
+            for task, cpu in zip(tasks, cpus):
+                try:
+                    os.sched_setaffinity(task, {cpu})
+                except OSError:
+                    pass  # it has ended
+
+
+def listed(path):
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def below(pid):
+    """All descendants."""
+    found = []
+    for task in listed("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/children" % (pid, task), encoding="ascii") as f:
+                children = [int(word) for word in f.read().split()]
+        except OSError:
+            children = []
+        for child in children:
+            found += [child] + below(child)
+    return found
+
+
+def one_pass(place, graph, sizes, seen, until_s):
+    """bench once over the sizes, then all_reduce_perf size by size; False when time was over."""
+    if place.left() < until_s:
+        return False
+    ours = bench(place, graph, sizes)
+    for nbytes in sizes:
+        if place.left() < until_s:
+            return False
+        theirs = perf(place, nbytes, graph, ours.get(nbytes, 10.0)) if nbytes in ours else None
+        if theirs:
+            seen.setdefault((graph, nbytes), []).append((ours[nbytes], theirs))
+    return True
+
+
 def beside(place, rounds, until_s):
+    """A round is every size in graphs and eagerly, and twice more the eager calls that wait for the host, whose time
+    differs from one process to the next by more than what is looked for."""
     seen = {}
-    for number in range(rounds):
-        for graph in (True, False):
-            ours = bench(place, graph)
-            for nbytes in SIZES:
-                if place.left() < until_s:
-                    print("note: no time left in round %d" % (number + 1))
-                    break
-                theirs = perf(place, nbytes, graph, ours.get(nbytes, 10.0)) if nbytes in ours else None
-                if theirs:
-                    seen.setdefault((graph, nbytes), []).append((ours[nbytes], theirs))
-    lines = ["bench beside all_reduce_perf, float32, in place, us a call; medians of %d rounds" % rounds]
+    passes = ((True, SIZES), (False, SIZES), (False, HOST_BOUND), (False, HOST_BOUND))
+    with Turning():
+        whole = all(one_pass(place, graph, sizes, seen, until_s) for _ in range(rounds) for graph, sizes in passes)
+    lines = ["bench beside all_reduce_perf, float32, in place, us a call; medians, and each side's least to most" +
+             ("" if whole else "; no time for all %d rounds" % rounds)]
     for graph in (True, False):
         for nbytes in SIZES:
             pairs = seen.get((graph, nbytes))
@@ -89,14 +153,15 @@ def beside(place, rounds, until_s):
                 place.verdict(title, False, "no figures")
                 continue
             ours, theirs = (statistics.median(p[i] for p in pairs) for i in (0, 1))
+            spread = tuple(f(p[i] for p in pairs) for i in (0, 1) for f in (min, max))
             off = 100 * (ours / theirs - 1)
-            lines.append("%-6s %-8s bench %8.2f  nccl-tests %8.2f  %+.1f %%  (%s)" % (
-                "graph" if graph else "eager", size(nbytes), ours, theirs, off,
-                ", ".join("%.2f / %.2f" % p for p in pairs)))
+            lines.append("%-6s %-8s %2d runs  bench %8.2f  nccl-tests %8.2f  %+.1f %%  (%.2f..%.2f, %.2f..%.2f)" % (
+                "graph" if graph else "eager", size(nbytes), len(pairs), ours, theirs, off, *spread))
             place.verdict(title + ": within 3 %", abs(off) <= 3, "%.2f against %.2f us, %+.1f %%" % (ours, theirs, off))
     text = "\n".join(lines) + "\n"
     print(text, end="", flush=True)
     place.save("nccl-tests.txt", text)
+    place.save("nccl-tests-pairs.json", json.dumps([[g, n, p] for (g, n), p in seen.items()]))
 
 
 def collectives(place, until_s):

@@ -26,12 +26,13 @@ def default_nccl_home():
 def checked(folder, preload, args):
     """The command under memcheck, which writes what it finds into the folder, a file for each process. Of memory, not
     of API errors: NCCL itself asks for kernels that a library built for some of them does not have. The tool brings a
-    library of its own into the program by LD_PRELOAD, and is itself not to run under ours."""
+    library of its own into the program by LD_PRELOAD, and is itself not to run under ours. Tools side by side must not
+    look for each other's programs: each process of ours has its own range of ports."""
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     if preload:
         args = ["/bin/sh", "-c", 'LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}" exec "$@"', preload] + list(args)
-    return [tool, "--tool", "memcheck", "--report-api-errors", "no", "--target-processes", "all", "--log-file",
-            os.path.join(folder, "%p.txt")] + list(args)
+    return [tool, "--tool", "memcheck", "--report-api-errors", "no", "--target-processes", "all", "--port",
+            str(20000 + os.getpid() % 1000 * 20), "--max-connections", "20", "--log-file", os.path.join(folder, "%p.txt")] + list(args)
 
 
 class Place:
