@@ -34,7 +34,7 @@ ALL_CFLAGS = $(STD) $(OPT) $(WARN) $(HARDEN) $(CFLAGS)
 # The shared object: preload, plugin, profile, the log's writer, base; libc alone beside them.
 SHIM_ROOMS := base profile log/write preload plugin
 # The command: everything but preload and plugin.
-CLI_ROOMS  := base profile log/write log/read stats show prove cli
+CLI_ROOMS  := base profile log/read stats show prove/run prove/ab prove/bench prove/tune prove/doctor cli
 
 room_src    = $(sort $(wildcard shim/$(1)/*.c))
 SHIM_SRC   := $(foreach r,$(SHIM_ROOMS),$(call room_src,$(r)))

@@ -16,7 +16,7 @@ BENCH_BIN := $(BENCH_SRC:test/bench/%.c=$(BUILD)/bench/%)
 UNIT_ALL  := $(UNIT_SRC) $(BENCH_SRC)
 UNIT_OBJ  := $(UNIT_ALL:%.c=$(BUILD)/obj/%.o)
 
-UNIT_WITH_SHIM := $(if $(UNIT_ALL),$(shell grep -lE '\#include "shim/(preload|plugin)/' $(UNIT_ALL)))
+UNIT_WITH_SHIM := $(if $(UNIT_ALL),$(shell grep -lE '\#include "shim/(preload|plugin|log/write)/' $(UNIT_ALL)))
 UNIT_WITH_CUDA := $(if $(UNIT_ALL),$(shell grep -lE '\#include ([<"]cuda.h[>"]|"test/fake/|"examples/driver.h")' $(UNIT_ALL)))
 UNIT_WITH_NCCL := $(if $(UNIT_ALL),$(shell grep -lE '\#include [<"]nccl.h[>"]' $(UNIT_ALL)))
 

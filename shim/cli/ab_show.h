@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "shim/prove/ab.h"
+#include "shim/prove/ab/ab.h"
 #include "shim/show/term.h"
 
 void ab_text(const struct ab_result *r, const struct term *t);

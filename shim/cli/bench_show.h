@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "shim/prove/bench.h"
+#include "shim/prove/bench/bench.h"
 
 /* Columns like those of nccl-tests. */
 void bench_text(const struct bench_result *b, FILE *out);

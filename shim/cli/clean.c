@@ -5,7 +5,7 @@
 
 #include "shim/base/paths.h"
 #include "shim/cli/options.h"
-#include "shim/prove/sweep.h"
+#include "shim/prove/tune/sweep.h"
 
 static const char help[] =
     "usage: ncclshim clean [OPTION]...\n"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "shim/cli/options.h"
-#include "shim/prove/gather.h"
+#include "shim/prove/run/gather.h"
 
 static const char help[] =
     "usage: ncclshim collect [OPTION]...\n"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "shim/cli/options.h"
-#include "shim/prove/doctor_look.h"
+#include "shim/prove/doctor/doctor_look.h"
 #include "shim/show/json.h"
 #include "shim/show/term.h"
 

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 #include "shim/cli/options.h"
-#include "shim/prove/bench.h"
-#include "shim/prove/workload.h"
+#include "shim/prove/bench/bench.h"
+#include "shim/prove/bench/workload.h"
 
 #define PLAY_OPTION(MEMBER) .at = offsetof(struct request, o.MEMBER)
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "shim/cli/options.h"
-#include "shim/prove/watch.h"
+#include "shim/prove/run/watch.h"
 
 static const char help[] =
     "usage: ncclshim run [OPTION]... [--] COMMAND [ARGUMENT]...\n"

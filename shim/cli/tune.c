@@ -8,7 +8,7 @@
 #include "shim/cli/options.h"
 #include "shim/cli/play_options.h"
 #include "shim/cli/tune_show.h"
-#include "shim/prove/workload.h"
+#include "shim/prove/bench/workload.h"
 #include "shim/show/json.h"
 
 static const char help[] =

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "shim/prove/tune.h"
+#include "shim/prove/tune/tune.h"
 #include "shim/show/term.h"
 
 void tune_text(const struct tune *t, const struct term *term);

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "shim/base/paths.h"
-#include "shim/prove/collector.h"
+#include "shim/prove/run/collector.h"
 #include "shim/stats/accum.h"
 #include "test/unit/logfixture.h"
 

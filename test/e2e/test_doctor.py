@@ -538,7 +538,7 @@ def test_the_json_counts_its_levels(machine):
 def test_every_topic_stands_in_the_documentation(box):
     import glob
     text = (box.root / "docs" / "doctor.md").read_text()
-    source = "".join(open(p).read() for p in glob.glob(str(box.root / "shim/prove/doctor_*.c")))
+    source = "".join(open(p).read() for p in glob.glob(str(box.root / "shim/prove/doctor/doctor_*.c")))
     topics = set(re.findall(r'DOCTOR_(?:OK|UNKNOWN|WARN|BAD),\s*"([a-z0-9-]+)"', source))
     topics |= set(re.findall(r'"(server-[a-z-]+)"', source))
     assert len(topics) >= 20

@@ -17,8 +17,12 @@ BELOW = {
     "plugin": "base profile log/write preload",
     "stats": "base profile log/read",
     "show": "base profile log/read stats",
-    "prove": "base profile log/read stats show",
-    "cli": "base profile log/read stats show prove",
+    "prove/run": "base profile log/read stats show",
+    "prove/doctor": "base profile log/read stats show prove/run",
+    "prove/bench": "base profile log/read stats show prove/run",
+    "prove/ab": "base profile log/read stats show prove/run",
+    "prove/tune": "base profile log/read stats show prove/run prove/bench prove/ab",
+    "cli": "base profile log/read stats show prove/run prove/doctor prove/bench prove/ab prove/tune",
 }
 
 

@@ -5,11 +5,11 @@
 FUZZ_SRC_fuzz_log        := $(wildcard shim/log/read/*.c) shim/base/error.c shim/base/replace.c \
   $(addprefix shim/stats/,hist.c map.c accum.c histfile_load.c histfile_save.c)
 FUZZ_SRC_fuzz_profile    := $(wildcard shim/profile/*.c shim/base/*.c)
-FUZZ_SRC_fuzz_server_log := $(wildcard shim/prove/doctor_server*.c) shim/prove/doctor_list.c shim/show/json.c \
+FUZZ_SRC_fuzz_server_log := $(wildcard shim/prove/doctor/doctor_server*.c) shim/prove/doctor/doctor_list.c shim/show/json.c \
   shim/show/term.c shim/stats/hist.c $(wildcard shim/base/*.c)
-FUZZ_SRC_fuzz_workload   := shim/prove/workload.c shim/prove/bench_file.c $(wildcard shim/base/*.c)
+FUZZ_SRC_fuzz_workload   := shim/prove/bench/workload.c shim/prove/bench/bench_file.c $(wildcard shim/base/*.c)
 FUZZ_SRC_fuzz_cli        := $(wildcard shim/cli/*.c shim/profile/*.c shim/base/*.c) \
-  $(addprefix shim/prove/,workload.c bench_file.c metric.c ready.c)
+  $(addprefix shim/prove/,bench/workload.c bench/bench_file.c ab/metric.c ab/ready.c)
 # A log's tables are as large as they say: few call sites keep a run of the fuzzer short.
 FUZZ_FLAGS_fuzz_log      := -DHISTFILE_SITES_MAX=4096
 # What a verb does once its options are read: linked as it is for all that prints, and replaced by the

@@ -15,14 +15,14 @@
 
 #include "shim/cli/verbs.h"
 #include "shim/profile/profile.h"
-#include "shim/prove/ab.h"
-#include "shim/prove/bench.h"
-#include "shim/prove/doctor_look.h"
-#include "shim/prove/gather.h"
-#include "shim/prove/ready.h"
-#include "shim/prove/sweep.h"
-#include "shim/prove/tune.h"
-#include "shim/prove/watch.h"
+#include "shim/prove/ab/ab.h"
+#include "shim/prove/bench/bench.h"
+#include "shim/prove/doctor/doctor_look.h"
+#include "shim/prove/run/gather.h"
+#include "shim/prove/ab/ready.h"
+#include "shim/prove/tune/sweep.h"
+#include "shim/prove/tune/tune.h"
+#include "shim/prove/run/watch.h"
 #include "shim/show/top_screen.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

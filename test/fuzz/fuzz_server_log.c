@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shim/prove/doctor_server.h"
+#include "shim/prove/doctor/doctor_server.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/prove/workload.h"
+#include "shim/prove/bench/workload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

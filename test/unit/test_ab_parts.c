@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/prove/metric.h"
-#include "shim/prove/ready.h"
-#include "shim/prove/turns.h"
+#include "shim/prove/ab/metric.h"
+#include "shim/prove/ab/ready.h"
+#include "shim/prove/ab/turns.h"
 
 /* ---- turns ------------------------------------------------------------------------------------
  */

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "shim/base/names.h"
-#include "shim/prove/bench_launcher.h"
-#include "shim/prove/gpu_api.h"
+#include "shim/prove/bench/bench_launcher.h"
+#include "shim/prove/bench/gpu_api.h"
 
 static void numbers_are_those_of_the_headers(void **state)
 {

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "shim/prove/bench_meet.h"
+#include "shim/prove/bench/bench_meet.h"
 
 #define RANKS 4
 #define ROUNDS 200

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "shim/cli/bench_show.h"
-#include "shim/prove/bench_rank.h"
+#include "shim/prove/bench/bench_rank.h"
 
 static void parse(struct workload *w, const char *text)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "shim/base/names.h"
-#include "shim/prove/bench_values.h"
+#include "shim/prove/bench/bench_values.h"
 
 /* What one more operand makes of it, in the way NCCL does it: in the type itself. */
 static double combine(unsigned redop, double a, double b)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/prove/workload.h"
+#include "shim/prove/bench/workload.h"
 
 static const char good[] = "workload 1\n"
                            "# a server of four ranks\n"

@@ -8,13 +8,13 @@
 #include <zstd.h>
 
 #include "shim/base/paths.h"
-#include "shim/prove/collector.h"
-#include "shim/prove/heirs.h"
-#include "shim/prove/keep.h"
-#include "shim/prove/launch.h"
-#include "shim/prove/logcopy.h"
-#include "shim/prove/runfolder.h"
-#include "shim/prove/summary.h"
+#include "shim/prove/run/collector.h"
+#include "shim/prove/run/heirs.h"
+#include "shim/prove/run/keep.h"
+#include "shim/prove/run/launch.h"
+#include "shim/prove/run/logcopy.h"
+#include "shim/prove/run/runfolder.h"
+#include "shim/prove/run/summary.h"
 #include "test/unit/logfixture.h"
 
 static struct error e;

@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <malloc.h>
 
-#include "shim/prove/collector.h"
+#include "shim/prove/run/collector.h"
 #include "test/unit/logfixture.h"
 
 #define NO_PID 0x7fffffffu /* beyond the kernel's largest */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "shim/prove/doctor_gpus.h"
+#include "shim/prove/doctor/doctor_gpus.h"
 
 #define N 4
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "shim/prove/doctor_server.h"
+#include "shim/prove/doctor/doctor_server.h"
 
 static struct doctor_list read_text(const char *text, size_t n)
 {

@@ -12,8 +12,8 @@
 
 #include "shim/log/read/reader.h"
 #include "shim/log/write/writer.h"
-#include "shim/prove/collector.h"
-#include "shim/prove/runfolder.h"
+#include "shim/prove/run/collector.h"
+#include "shim/prove/run/runfolder.h"
 #include "test/unit/logfixture.h"
 
 #define THREADS 8

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shim/prove/tune_machine.h"
+#include "shim/prove/tune/tune_machine.h"
 
 static void say_pid(pid_t pid)
 {

@@ -15,7 +15,7 @@
 
 #include "shim/base/names.h"
 #include "shim/profile/profile.h"
-#include "shim/prove/tune.h"
+#include "shim/prove/tune/tune.h"
 
 static const struct {
     const char *text;

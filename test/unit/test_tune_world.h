@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "shim/base/names.h"
-#include "shim/prove/tune_search.h"
+#include "shim/prove/tune/tune_search.h"
 
 /* ---- an invented machine ----------------------------------------------------------------------
  */
