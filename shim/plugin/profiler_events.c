@@ -30,12 +30,29 @@ static uint8_t small(int number)
     return number < 0 ? NCCLSHIM_NO_CHOICE : (uint8_t)number;
 }
 
+/*
+ * NCCL's names are literals (ncclFuncToString and its like): as long as the same three pointers come,
+ * on this thread, they mean what they meant last time.
+ */
 static struct seen by_name(const char *func, const char *algo, const char *proto, uint8_t channels,
                            uint8_t warps)
 {
-    return (struct seen){func ? op_parse(func) : -1,
-                         {small(algo ? algo_parse(algo) : -1),
-                          small(proto ? proto_parse(proto) : -1), channels, warps}};
+    static __thread struct {
+        const char *func, *algo, *proto;
+        struct seen seen;
+    } last __attribute__((tls_model("initial-exec")));
+
+    if (last.func != func || last.algo != algo || last.proto != proto || !func) {
+        last.func = func;
+        last.algo = algo;
+        last.proto = proto;
+        last.seen.op = func ? op_parse(func) : -1;
+        last.seen.choice.algo = small(algo ? algo_parse(algo) : -1);
+        last.seen.choice.proto = small(proto ? proto_parse(proto) : -1);
+    }
+    last.seen.choice.channels = channels;
+    last.seen.choice.warps = warps;
+    return last.seen;
 }
 
 static struct seen by_number(const struct profiler_coll_v1 *e)
@@ -108,9 +125,9 @@ void profiler_observe(int version, struct profiler_context *c, uint64_t type, co
 {
     const uint64_t calls =
         version >= 5 ? PROFILER_COLL_API | PROFILER_P2P_API : PROFILER_COLL | PROFILER_P2P;
-    struct ncclshim_comm *e = entry_of(c);
+    struct ncclshim_comm *e;
 
-    if (!e)
+    if (!(type & (calls | PROFILER_COLL)) || !(e = entry_of(c)))
         return;
     if (type & calls)
         count_missed(version, e);

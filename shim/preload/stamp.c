@@ -35,16 +35,9 @@ static bool launch_one(const struct gpu *g, CUfunction fn, CUstream stream, void
         .attributes = g->attributes,
         .attribute_count = g->attribute_count,
     };
-    bool pushed;
-    CUresult r;
+    CUresult r = g->dependent ? d->launch_ex(&config, fn, params, NULL)
+                              : d->launch(fn, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
 
-    if (!gpu_enter(g, &pushed))
-        return false;
-    if (g->dependent)
-        r = d->launch_ex(&config, fn, params, NULL);
-    else
-        r = d->launch(fn, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
-    gpu_leave(pushed);
     return r == CUDA_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Putting one stamp into a stream. Call path: nothing here allocates, waits or takes a lock. The
- * GPU's context need not be current; it is while the stamp is launched. Any thread.
+ * GPU's context must be current (gpu_enter). Any thread.
  */
 #ifndef NCCLSHIM_PRELOAD_STAMP_H
 #define NCCLSHIM_PRELOAD_STAMP_H

@@ -195,7 +195,7 @@ def test_p01_a_process_without_nccl_costs_few_system_calls_and_writes_nothing(bo
     subprocess.run(["gcc", "-shared", "-x", "c", "/dev/null", "-o", str(empty)], check=True)
     base, ours = system_calls(box, empty), system_calls(box, box.shim)
     assert len(ours) - len(base) <= 4, "\n".join(ours)
-    more = "\n".join(line for line in ours if line.split("(")[0] not in {b.split("(")[0] for b in base})
+    more = "\n".join(re.sub(r'"[^"]*"', '""', line) for line in ours)  # names of files may hold anything
     for word in ("clone", "fork", "sigaction", "O_WRONLY", "O_RDWR", "O_CREAT", "write(", "socket", "ioctl", "futex"):
         assert word not in more, "%s:\n%s" % (word, more)
 

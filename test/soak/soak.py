@@ -15,8 +15,8 @@ import threading
 from . import measure
 
 # How much of everything. The short one is over in seconds; whole: some minutes.
-SHORT = dict(calls=300_000, communicators=5_000, restarts=12, laps=250, verbs=3)
-WHOLE = dict(calls=10_000_000, communicators=10_000, restarts=1_000, laps=2_000, verbs=100)
+SHORT = dict(calls=300_000, communicators=8_000, restarts=12, laps=250, verbs=3)
+WHOLE = dict(calls=10_000_000, communicators=12_000, restarts=1_000, laps=2_000, verbs=100)
 
 # What is allowed between the first and the last quarter of a run.
 SERVER_KIB = 256
@@ -157,8 +157,8 @@ def communicators(build, results, scale):
         server = s.start(s.path("clients", "shapes"), "birth-thousands", SHAPES_ROUNDS=str(rounds), **s.shim())
         sampler = measure.Sampler(server.pid, 0.01)
         told.equal("exit code", 0, server.wait(LIMIT_S))
-        # Each takes the next of 4,096 places: until all were used once, memory grows.
-        told.growth("the server", sampler, SERVER_KIB, settled=0.5)
+        # Each takes the next of 4,096 places: until all were used once, memory grows. Told by time, on a machine that may be busy.
+        told.growth("the server", sampler, SERVER_KIB, settled=0.6)
         told.equal("logs", 1, files_in(s.logs))
 
 
