@@ -8,6 +8,7 @@
 # make test-package  the Debian package on a clean system
 # make test-compat  every NCCL version by every way in (fetches NCCL once, about 2.5 GB)
 # make soak       long runs on the simulator in which nothing may grow (some minutes)
+# make fuzz       each fuzzer for half an hour (FUZZ_SECONDS)
 # make bench      costs, each as a ratio to a baseline of the same run
 # make install    into PREFIX (/usr/local), below DESTDIR; make uninstall takes it away
 # make deb        a Debian package of what install would put into /usr
@@ -46,7 +47,7 @@ CLI_LIB_OBJ:= $(filter-out $(BUILD)/obj/shim/cli/main.o,$(CLI_OBJ))
 LIBSHIM    := $(BUILD)/libncclshim.so
 CLI        := $(BUILD)/ncclshim
 
-.PHONY: all run test test-gpu test-aarch64 test-compat soak bench clean install uninstall
+.PHONY: all run test test-gpu test-aarch64 test-compat soak fuzz bench clean install uninstall
 .DEFAULT_GOAL := all
 
 # ---- compile -----------------------------------------------------------------------------------

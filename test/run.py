@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests: `run.py cpu` (make test), `run.py gpu` (make test-gpu), `run.py aarch64` (make test-aarch64),
-`run.py bench` (make bench), `run.py soak` (make soak), `run.py lint` (make lint).
+`run.py bench` (make bench), `run.py soak` (make soak), `run.py fuzz` (make fuzz), `run.py lint` (make lint).
 
 Builds what the tests need, lists every test by name and ends with one line:
 N passed, N failed. The exit code is 1 when something failed. BUILD, CC and MAKE come from
@@ -90,8 +90,15 @@ def soak_whole(results, words):
         soak.run(main, results, words, soak.WHOLE)
 
 
+def fuzz_long(results, words):
+    main = build.Build(os.environ.get("BUILD", "build"))
+    if main.make_all(results):
+        fuzz.run(main, results, words, fuzz.LONG_SECONDS)
+
+
 def main():
-    jobs = {"cpu": cpu, "gpu": gpu, "aarch64": aarch64, "bench": bench, "soak": soak_whole, "lint": lint_alone}
+    jobs = {"cpu": cpu, "gpu": gpu, "aarch64": aarch64, "bench": bench, "soak": soak_whole, "fuzz": fuzz_long,
+            "lint": lint_alone}
     if len(sys.argv) < 2 or sys.argv[1] not in jobs:
         print(__doc__, file=sys.stderr)
         return 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The targets run, test, test-gpu, soak and bench; how unit tests and benchmarks are built.
+# The targets run, test, test-gpu, soak, fuzz and bench; how unit tests and benchmarks are built.
 #
 # A unit test is test/unit/test_NAME.c with cmocka; dropping the file in is all. It is linked with the
 # command's rooms (libcli.a), with the shared object's (libshim.a) when it includes one of their headers,
@@ -81,6 +81,9 @@ test-aarch64:
 
 soak:
 	$(SUB) $(PYTHON) test/run.py soak
+
+fuzz:
+	$(SUB) $(PYTHON) test/run.py fuzz
 
 bench:
 	@CC='$(CC)' PYTHON='$(PYTHON)' sh test/deps.sh run

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Fuzzers, built by clang with libFuzzer and sanitizers: build/fuzz/fuzz_NAME for each test/fuzz/fuzz_NAME.c.
-# FUZZ_SRC_fuzz_NAME: what of shim/ it is made of. `make test` runs each for a few seconds; for longer:
-#   make build/fuzz/fuzz_log && build/fuzz/fuzz_log -max_total_time=1800 FOLDER
+# FUZZ_SRC_fuzz_NAME: what of shim/ it is made of. `make test` runs each for a few seconds, `make fuzz` for half an hour.
 FUZZ_SRC_fuzz_log        := $(wildcard shim/log/read/*.c) shim/base/error.c shim/base/replace.c \
   $(addprefix shim/stats/,hist.c map.c accum.c histfile_load.c histfile_save.c)
 FUZZ_SRC_fuzz_profile    := $(wildcard shim/profile/*.c shim/base/*.c)

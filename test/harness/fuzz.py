@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fuzzers of test/fuzz, each for a few seconds: a smoke test. What they find, they keep in build/fuzz/found."""
+"""The fuzzers of test/fuzz: each for a few seconds, a smoke test, or as long as make fuzz says. What they find, they keep
+in build/fuzz/found."""
 import concurrent.futures
 import glob
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -10,6 +12,7 @@ import tempfile
 from . import process
 
 SECONDS = 30 if os.environ.get("CI") else 10
+LONG_SECONDS = int(os.environ.get("FUZZ_SECONDS") or 1800)
 MORE_SEEDS = {"fuzz_profile": ["test/profiles", "profiles"]}
 # Descriptors whose output is thrown away: a verb that says no says so on stderr, millions of times.
 MASK = {"fuzz_cli": 3}
@@ -25,15 +28,16 @@ def has_runtime():
     return code == 0
 
 
-def run(build, results):
+def run(build, results, words=(), seconds=SECONDS):
     names = sorted(os.path.basename(f)[:-2] for f in glob.glob("test/fuzz/fuzz_*.c"))
+    names = [n for n in names if not words or any(w in n for w in words)]
     if not shutil.which("clang") or not has_runtime():
         for name in names:
             results.skip("fuzz " + name, "no clang with libFuzzer here (Debian: clang, libclang-rt-dev)")
         return
     build.make(["fuzzers"], keep_going=True)
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda name: one(build, results, name), names))
+    with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
+        list(pool.map(lambda name: one(build, results, name, seconds), names))
 
 
 def log_seeds(build, folder):
@@ -50,8 +54,8 @@ def log_seeds(build, folder):
     assert code == 0, output
 
 
-def one(build, results, name):
-    title = "fuzz %s: %d s" % (name, SECONDS)
+def one(build, results, name, seconds):
+    title = "fuzz %s: %d s" % (name, seconds)
     program = os.path.join(build.dir, "fuzz", name)
     if not os.path.exists(program):
         code, output = build.make([program])
@@ -66,10 +70,11 @@ def one(build, results, name):
         seeds = [f for f in ["test/fuzz/corpus/" + name] + MORE_SEEDS.get(name, []) if os.path.isdir(f)]
         env = dict(build.env(), NCCLSHIM_PROFILE_PATH="profiles", HOME=fresh)
         code, output = process.run(
-            [os.path.abspath(program), "-max_total_time=%d" % SECONDS, "-seed=1", "-timeout=10", "-rss_limit_mb=4096",
+            [os.path.abspath(program), "-max_total_time=%d" % seconds, "-seed=1", "-timeout=10", "-rss_limit_mb=4096",
              "-max_len=65536", "-close_fd_mask=%d" % MASK.get(name, 1), "-artifact_prefix=%s/" % found, fresh] + seeds,
-            SECONDS + 90, env)
+            seconds + 90, env)
     if code == 0:
-        results.ok(title)
+        done = re.search(r"Done (\d+) runs", output)
+        results.ok(title + (", %s inputs" % done.group(1) if done else ""))
     else:
-        results.fail(title, process.describe(code, SECONDS + 90) + "; the input lies in " + found, output)
+        results.fail(title, process.describe(code, seconds + 90) + "; the input lies in " + found, output)
