@@ -54,11 +54,11 @@ CLI        := $(BUILD)/ncclshim
 PIC_FLAGS := -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -include shim/base/glibc_floor.h \
   $(if $(findstring -fsanitize,$(OPT)),-DNCCLSHIM_SANITIZED)
 
-$(BUILD)/pic/%.o: %.c | check-deps
+$(BUILD)/pic/%.o: %.c Makefile | check-deps
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(PIC_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/obj/%.o: %.c | check-deps
+$(BUILD)/obj/%.o: %.c Makefile | check-deps
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIE -MMD -MP -c -o $@ $<
 
