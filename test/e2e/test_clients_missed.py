@@ -19,6 +19,14 @@ WITH_DOORS = "2.28.9"  # box.fake
 BEFORE_DOORS = "2.14.3"
 
 
+def before_doors(box):
+    """The folder of that NCCL; without it the loader would take another one."""
+    folder = cells.fake_folder(box.build, BEFORE_DOORS)
+    if not folder.exists():
+        pytest.skip("the simulated NCCL %s is not built" % BEFORE_DOORS)
+    return folder
+
+
 def client(box, *args, version=None, shim=True, **env):
     env = {"COMPAT_ROUNDS": str(ROUNDS), **env}
     if version:
@@ -69,10 +77,9 @@ def test_p02_a_bypassing_client_is_reported_with_the_mapped_path(box, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_p02_a_bypassing_client_of_an_nccl_without_plugins_is_noticed_too(box, way):
     args, env = args_of(box, way)
-    if not cells.fake_folder(box.build, BEFORE_DOORS).exists():
-        pytest.skip("the simulated NCCL %s is not built" % BEFORE_DOORS)
+    folder = before_doors(box)
     client(box, *args, version=BEFORE_DOORS, **env)
-    assert missed_paths(the_log(box)) == [str(cells.fake_folder(box.build, BEFORE_DOORS) / "libnccl.so.2")]
+    assert missed_paths(the_log(box)) == [str(folder / "libnccl.so.2")]
     report = box.cli("report")
     assert "is loaded, and no call to it came through the shim" in " ".join(report.out.split()), report
 
@@ -125,9 +132,7 @@ def test_nccl_closed_and_opened_again(box, way, times):
 
 def test_a_function_that_the_loaded_nccl_lacks_is_an_invalid_usage_with_one_message(box):
     """P04: a program that bound to the name finds the shim's; it must not look as if it had worked."""
-    folder = cells.fake_folder(box.build, BEFORE_DOORS)
-    if not folder.exists():
-        pytest.skip("the simulated NCCL %s is not built" % BEFORE_DOORS)
+    folder = before_doors(box)
     code = ("import ctypes; n = ctypes.CDLL('libnccl.so.2'); v = ctypes.c_int(); n.ncclGetVersion(ctypes.byref(v));"
             "g = ctypes.CDLL(None); print([g.ncclCommSplit(None, 0, 0, None, None) for _ in range(3)], v.value)")
     done = box.preload(sys.executable, "-c", code, env={"LD_LIBRARY_PATH": folder})
@@ -144,7 +149,7 @@ def test_p04_every_function_that_the_loaded_nccl_lacks_is_an_invalid_usage(box):
     code = ("import ctypes, sys; n = ctypes.CDLL('libnccl.so.2'); v = ctypes.c_int(); n.ncclGetVersion(ctypes.byref(v));"
             "g = ctypes.CDLL(None); nothing = [ctypes.c_void_p()] * 14;"
             "print(*[getattr(g, name)(*nothing) for name in sys.argv[1:]])")
-    done = box.preload(sys.executable, "-c", code, *late, env={"LD_LIBRARY_PATH": cells.fake_folder(box.build, BEFORE_DOORS)})
+    done = box.preload(sys.executable, "-c", code, *late, env={"LD_LIBRARY_PATH": before_doors(box)})
     assert done.code == 0 and done.out.split() == ["5"] * len(late), done
     assert done.err.count("\n") == 1 and late[0] in done.err, done  # told once
 
