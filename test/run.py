@@ -68,6 +68,9 @@ def aarch64(results, words):
     cross = build.Build(os.environ.get("BUILD", "build") + "/aarch64",
                         options=["CC=aarch64-linux-gnu-gcc", "AR=aarch64-linux-gnu-ar", "WERROR=-Werror"])
     if cross.make_all(results):
+        if not cross.can_run():
+            results.fail("an AArch64 program starts", "it does not; docs/install.md says what an emulator needs")
+            return
         units.run(cross, results, words, without=EMULATED_NOT)
         for name, why in EMULATED_NOT.items():
             results.skip("unit " + name, why)

@@ -187,8 +187,10 @@ def test_c04_communicators_of_every_birth_have_a_number_and_their_calls(box):
     assert all(c["parent"] >= 0 for c in log.comms if c["wrapped_calls"] == 2)
 
 
-def test_init_all_makes_one_communicator_a_device(box):
-    log = run(box, "birth-init-all")
+@pytest.mark.parametrize("streams", ["", "-legacy"])
+def test_init_all_makes_one_communicator_a_device(box, streams):
+    """One thread calls for all devices and leaves the context as it is: that of the last one."""
+    log = run(box, "birth-init-all" + streams)
     assert timed(log) == {(ALL_REDUCE, 4000, False): 7 * RANKS}
     assert sorted((c["rank"], c["ranks"], c["device"]) for c in log.comms) == [(0, 2, 0), (1, 2, 1)]
 

@@ -48,6 +48,13 @@ class Build:
         return all(os.path.exists(os.path.join(self.dir, f))
                    for f in ("ncclshim", "libncclshim.so", "examples/decode_server"))
 
+    def can_run(self):
+        """Does the machine start programs of this build, which may be for another one?"""
+        try:
+            return process.run([os.path.join(self.dir, "ncclshim"), "--version"], 60)[0] == 0
+        except OSError:
+            return False
+
     def env(self):
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("NCCL", "NCCLSHIM", "LD_", "MAKE", "MFLAGS"))}

@@ -53,12 +53,13 @@ static void ways(void)
     on_ranks(ways_body, false);
 }
 
-static void init_all(void)
+/* `own`: on a stream of each device's own; else on its legacy stream, whose name is that of the current context's. */
+static void over_devices(bool own)
 {
     ncclComm_t comms[RANKS];
     CUdeviceptr buffer[RANKS];
     CUcontext ctx[RANKS];
-    CUstream stream[RANKS];
+    CUstream stream[RANKS] = {0};
     const int devices[RANKS] = {0, 1};
 
     CU(cuInit(0));
@@ -68,7 +69,8 @@ static void init_all(void)
         CU(cuDeviceGet(&dev, devices[i]));
         CU(cuDevicePrimaryCtxRetain(&ctx[i], dev));
         CU(cuCtxSetCurrent(ctx[i]));
-        CU(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
+        if (own)
+            CU(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
         CU(cuMemAlloc(&buffer[i], 65536));
     }
     for (int n = 0; n < 7; n++) { /* as llama.cpp: one thread, one group over all devices */
@@ -84,6 +86,16 @@ static void init_all(void)
     }
     for (int i = 0; i < RANKS; i++)
         NC(ncclCommDestroy(comms[i]));
+}
+
+static void init_all(void)
+{
+    over_devices(true);
+}
+
+static void init_all_legacy(void)
+{
+    over_devices(false);
 }
 
 static void wait_ready(ncclComm_t comm)
@@ -220,5 +232,6 @@ static void unseen(void)
 const struct shape birth_shapes[] = {
     {"birth-ways", ways},           {"birth-init-all", init_all}, {"birth-nonblocking", nonblocking},
     {"birth-thousands", thousands}, {"birth-shrink", shrink},     {"birth-grow", grow},
-    {"birth-unseen", unseen},       {NULL, NULL},
+    {"birth-unseen", unseen},       {"birth-init-all-legacy", init_all_legacy},
+    {NULL, NULL},
 };
