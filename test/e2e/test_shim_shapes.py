@@ -68,6 +68,24 @@ def test_stamps_have_a_memory_synchronization_domain_of_their_own(box):
     assert launches(80) == [0, 0, 0, 0]
 
 
+def launched(box, shape, **env):
+    """{kernel: launches} beyond those of an init without a call."""
+    def counted(name, **more):
+        counts = box.dir / ("counts-" + name)
+        run(box, name, NCCLSHIM_FAKE_COUNTS=counts, **more)
+        for log in glob.glob(str(box.logs / "*.ncclshim")):
+            os.unlink(log)
+        return Counter({line.split()[0][7:]: int(line.split()[1]) for line in counts.read_text().splitlines()
+                        if line.startswith("kernel-ncclshim_")})
+    return dict(counted(shape, **env) - counted("birth-no-call"))
+
+
+def test_a_call_is_two_kernels_and_behind_symmetric_memory_the_end_reads_its_start_late(box):
+    assert launched(box, "group-one-call") == {"ncclshim_before": 5 * RANKS, "ncclshim_after": 5 * RANKS}
+    # rank 0 has a symmetric window; each calls once
+    assert launched(box, "operations-unseen") == {"ncclshim_before": 2, "ncclshim_after": 1, "ncclshim_after_late": 1}
+
+
 def test_a_gpu_that_can_not_be_stamped_holds_no_memory_of_ours(box):
     def given_back(**env):
         counts = box.dir / ("counts-%d" % len(env))
@@ -144,8 +162,23 @@ def test_t01_strict_captures_among_eager_calls_are_never_invalidated(box):
 
 
 def test_a_fork_and_join_over_two_streams_is_timed_on_both(box):
+    """Only the second follows another directly: two streams end in front of the third, and work stands before the last."""
     log = run(box, "capture-fork-join")
-    assert timed(log) == {(ALL_REDUCE, b, True): 20 * RANKS for b in (4000, 8000, 12000)}
+    assert timed(log) == {(ALL_REDUCE, b, True): 20 * RANKS for b in (4000, 8000, 12000, 16000)}
+    assert {s["bytes"] for s in log.sites if s["flags"] & CHAINED} == {8000}
+
+
+def test_a_capture_over_two_gpus_takes_no_start_from_the_other_gpu(box):
+    log = run(box, "capture-two-gpus")
+    assert issued(log) == {(ALL_REDUCE, b): RANKS for b in (4000, 4004)}
+    chained = {(log.comms[s["comm"]]["device"], s["bytes"]) for s in log.sites if s["flags"] & CHAINED}
+    assert chained == {(1, 4004)}
+
+
+def test_one_in_n_of_the_eager_and_of_the_captured_calls_is_timed_and_all_are_counted(box):
+    log = run(box, "capture-strict", SHAPES_ROUNDS=2, NCCLSHIM_PROFILE=box.profile("fourth", "[log]\nsample = 4\n"))
+    assert timed(log) == {(ALL_REDUCE, 4000, False): 5 * RANKS, (ALL_REDUCE, 4000, True): 2 * 3 * RANKS}
+    assert issued(log) == {(ALL_REDUCE, 4000): (20 + 20) * RANKS}
 
 
 @pytest.mark.parametrize("sample", [1, 3])
@@ -200,6 +233,8 @@ def test_c03_a_non_blocking_communicator_is_counted_not_timed(box):
     assert timed(log) == {}
     assert issued(log) == {(ALL_REDUCE, 4000): 5 * RANKS}
     assert all(c["flags"] & NONBLOCKING and c["failed_calls"] == 0 for c in log.comms)
+    os.unlink(glob.glob(str(box.logs / "*.ncclshim"))[0])
+    assert launched(box, "birth-nonblocking") == {}
 
 
 def test_a_shrunk_communicator_has_fewer_ranks_and_a_parent(box):

@@ -37,6 +37,11 @@ struct fault {
 static atomic_uint_fast64_t counts[FN_COUNT];
 static atomic_uint_fast64_t early_releases;
 static atomic_uint_fast64_t launches_in[MAX_DOMAINS];
+#define MAX_KERNELS 16
+static struct {
+    char name[48];
+    unsigned long count;
+} launches_of[MAX_KERNELS]; /* in sim_lock */
 static atomic_bool initialized;
 static atomic_bool forked;
 static struct fault *faults;
@@ -241,9 +246,22 @@ void sim_count_domain(unsigned domain)
     atomic_fetch_add_explicit(&launches_in[domain], 1, memory_order_relaxed);
 }
 
+void sim_count_kernel(const char *name)
+{
+    for (unsigned i = 0; i < MAX_KERNELS; i++) {
+        if (launches_of[i].count == 0) {
+            snprintf(launches_of[i].name, sizeof launches_of[i].name, "%s", name);
+        }
+        if (!strcmp(launches_of[i].name, name)) {
+            launches_of[i].count++;
+            return;
+        }
+    }
+}
+
 __attribute__((destructor)) static void write_counts(void)
 {
-    char text[(FN_COUNT + MAX_DOMAINS) * 80];
+    char text[(FN_COUNT + MAX_DOMAINS + MAX_KERNELS) * 80];
     size_t n = 0;
     if (atomic_load(&forked) || sim_env()->counts == NULL) {
         return;
@@ -258,6 +276,10 @@ __attribute__((destructor)) static void write_counts(void)
     for (unsigned i = 0; i < MAX_DOMAINS; i++) {
         n += (size_t)snprintf(text + n, sizeof text - n, "cuLaunchKernelEx-in-domain-%u %llu\n", i,
                               (unsigned long long)atomic_load(&launches_in[i]));
+    }
+    for (unsigned i = 0; i < MAX_KERNELS && launches_of[i].count != 0; i++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "kernel-%s %llu\n", launches_of[i].name,
+                              (unsigned long long)launches_of[i].count);
     }
     /* One write, so that the lines of several processes don't mix. */
     int fd = open(sim_env()->counts, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -108,6 +108,7 @@ static CUresult put(const struct launch *launch, CUstream handle, bool per_threa
         return CUDA_ERROR_INVALID_HANDLE;
     }
     launch->function->loaded = true;
+    sim_count_kernel(launch->function->name);
     return submit(stream, CU_GRAPH_NODE_TYPE_KERNEL, work);
 }
 

@@ -432,6 +432,7 @@ void modules_drop_context(CUcontext ctx);
 #define MAX_DOMAINS 4u /* memory synchronization domains */
 unsigned sim_domains(void);
 void sim_count_domain(unsigned domain); /* one more launch there: for write_counts */
+void sim_count_kernel(const char *name); /* in sim_lock; the first few names */
 
 struct launch {
     CUfunction function;

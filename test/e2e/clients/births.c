@@ -136,6 +136,16 @@ static void nonblocking_body(struct rank *r)
     NC(ncclCommDestroy(comm));
 }
 
+static void no_call_body(struct rank *r)
+{
+    (void)r;
+}
+
+static void no_call(void)
+{
+    on_ranks(no_call_body, true);
+}
+
 static void nonblocking(void)
 {
     on_ranks(nonblocking_body, false);
@@ -232,6 +242,7 @@ static void unseen(void)
 const struct shape birth_shapes[] = {
     {"birth-ways", ways},           {"birth-init-all", init_all}, {"birth-nonblocking", nonblocking},
     {"birth-thousands", thousands}, {"birth-shrink", shrink},     {"birth-grow", grow},
+    {"birth-no-call", no_call},
     {"birth-unseen", unseen},       {"birth-init-all-legacy", init_all_legacy},
     {NULL, NULL},
 };

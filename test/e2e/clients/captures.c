@@ -92,6 +92,8 @@ static void fork_join_calls(struct rank *r)
     CU(cuEventRecord(join, side[r->number]));
     CU(cuStreamWaitEvent(r->stream, join, 0));
     NC(reduce(r, 3000, r->stream));
+    CU(cuMemsetD8Async(r->buffer + 65536, 0, 4096, r->stream));
+    NC(reduce(r, 4000, r->stream));
 }
 
 static void fork_join_body(struct rank *r)
@@ -110,6 +112,56 @@ static void fork_join_body(struct rank *r)
 static void fork_join(void)
 {
     on_ranks(fork_join_body, true);
+}
+
+/* One thread captures calls of two GPUs. The second pair stands behind the second GPU's end of the first: on that
+ * GPU's stream, and on a fresh one of the first GPU that waits for it. Captured, not run: the simulator plays the nodes
+ * of a graph one by one, and the two GPUs' would have to meet. */
+static void two_gpus(void)
+{
+    static const int devices[RANKS] = {0, 1};
+    CUstream first[RANKS], again[RANKS];
+    CUdeviceptr buffer[RANKS];
+    ncclComm_t comms[RANKS];
+    CUcontext ctx[RANKS];
+    CUevent at[4];
+    CUgraph graph;
+
+    CU(cuInit(0));
+    NC(ncclCommInitAll(comms, RANKS, devices));
+    for (int i = 0; i < RANKS; i++) {
+        CUdevice dev;
+        CU(cuDeviceGet(&dev, devices[i]));
+        CU(cuDevicePrimaryCtxRetain(&ctx[i], dev));
+        CU(cuCtxSetCurrent(ctx[i]));
+        CU(cuStreamCreate(&first[i], CU_STREAM_NON_BLOCKING));
+        CU(cuMemAlloc(&buffer[i], 65536));
+    }
+    again[1] = first[1];
+    CU(cuCtxSetCurrent(ctx[0]));
+    CU(cuStreamCreate(&again[0], CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < 4; i++) {
+        CU(cuCtxSetCurrent(ctx[i % 2]));
+        CU(cuEventCreate(&at[i], CU_EVENT_DISABLE_TIMING));
+    }
+    CU(cuStreamBeginCapture(first[0], CU_STREAM_CAPTURE_MODE_RELAXED));
+    CU(cuEventRecord(at[0], first[0]));
+    CU(cuStreamWaitEvent(first[1], at[0], 0));
+    for (int turn = 0; turn < 2; turn++) {
+        NC(ncclGroupStart());
+        for (int i = 0; i < RANKS; i++)
+            NC(ncclAllReduce((void *)buffer[i], (void *)buffer[i], 1000 + (size_t)turn, ncclFloat, ncclSum, comms[i],
+                             (cudaStream_t)(turn ? again : first)[i]));
+        NC(ncclGroupEnd());
+        CU(cuEventRecord(at[1 + 2 * turn], first[1]));
+        CU(cuStreamWaitEvent(turn ? first[0] : again[0], at[1 + 2 * turn], 0));
+    }
+    CU(cuEventRecord(at[2], again[0]));
+    CU(cuStreamWaitEvent(first[0], at[2], 0));
+    CU(cuStreamEndCapture(first[0], &graph));
+    CU(cuGraphDestroy(graph));
+    for (int i = 0; i < RANKS; i++)
+        NC(ncclCommDestroy(comms[i]));
 }
 
 /* Recapture the same work and update the executable graph with it. */
@@ -213,5 +265,5 @@ static void streams(void)
 const struct shape capture_shapes[] = {
     {"capture-replays", replays}, {"capture-strict", strict}, {"capture-fork-join", fork_join},
     {"capture-update", update},   {"capture-twice", twice},   {"capture-many", many},
-    {"streams", streams},         {NULL, NULL},
+    {"capture-two-gpus", two_gpus}, {"streams", streams},       {NULL, NULL},
 };
