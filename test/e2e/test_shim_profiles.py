@@ -156,6 +156,13 @@ def test_mixed_use_without_graph_mixing_warns_once_a_communicator(box):
     assert all(c["flags"] & MIXED for c in log.comms)
 
 
+@pytest.mark.parametrize("env", [{}, {"NCCL_GRAPH_MIXING_SUPPORT": "1"}], ids=["unset", "1"])
+def test_mixed_use_with_graph_mixing_is_noted_and_no_warning(box, env):
+    shape(box, "capture-replays", **env)
+    log = the_log(box)
+    assert warnings(log) == [] and all(c["flags"] & MIXED for c in log.comms)
+
+
 @pytest.mark.parametrize("key,left", [("eager = no", {(ALL_REDUCE, 43008, True): 150 * RANKS}),
                                       ("captured = no", {(ALL_REDUCE, 43008, False): 2 * RANKS}),
                                       ("min_bytes = 64K", {}), ("ops = allgather", {})])

@@ -204,7 +204,11 @@ def test_more_captures_than_call_sites_fit_reuse_them(box):
 
 def test_default_streams_and_two_streams_at_once(box):
     log = run(box, "streams")
-    assert timed(log) == {(ALL_REDUCE, b, False): 5 * RANKS for b in (4000, 8000, 12000, 16000)}
+    times = {4000: 5, 8000: 5, 12000: 5, 16000: 5, 20000: 10}
+    assert timed(log) == {(ALL_REDUCE, b, False): n * RANKS for b, n in times.items()}
+    for ring in log.rings.values():
+        starts = [start for _, start, _, _ in ring["records"].values()]
+        assert len(set(starts)) == len(starts)  # none is another stream's
 
 
 def test_c04_communicators_of_every_birth_have_a_number_and_their_calls(box):
@@ -226,6 +230,12 @@ def test_init_all_makes_one_communicator_a_device(box, streams):
     log = run(box, "birth-init-all" + streams)
     assert timed(log) == {(ALL_REDUCE, 4000, False): 7 * RANKS}
     assert sorted((c["rank"], c["ranks"], c["device"]) for c in log.comms) == [(0, 2, 0), (1, 2, 1)]
+
+
+def test_a_device_that_is_reset_is_stamped_anew_for_the_next_communicator(box):
+    log = run(box, "birth-after-reset")
+    assert timed(log) == {(ALL_REDUCE, 4000, False): RANKS, (ALL_REDUCE, 8000, False): RANKS}
+    assert len(log.rings) == 2 * RANKS
 
 
 def test_c03_a_non_blocking_communicator_is_counted_not_timed(box):

@@ -16,9 +16,10 @@ static CUresult check_device(CUdevice device)
     return device >= 0 && device < sim_env()->gpus ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
+static uint64_t ids; /* given out */
+
 static CUcontext ctx_new(int device, unsigned flags, bool primary)
 {
-    static uint64_t ids;
     CUcontext ctx = sim_alloc(sizeof *ctx);
     ctx->id = ++ids;
     ctx->device = device;
@@ -97,8 +98,9 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
     if (ctx == NULL) {
         ctx = primaries[device] = ctx_new(device, primary_flags[device], true);
     } else if (!ctx->alive) {
-        /* The same handle comes back to life, as with the real driver. */
+        /* The same handle comes back to life, as with the real driver; it is another context. */
         ctx->alive = true;
+        ctx->id = ++ids;
         ctx->legacy = stream_new(ctx, 0, 0);
         ctx->legacy->legacy = true;
     }

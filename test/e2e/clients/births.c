@@ -136,6 +136,36 @@ static void nonblocking_body(struct rank *r)
     NC(ncclCommDestroy(comm));
 }
 
+/* The device is reset between two communicators, as programs do with cudaDeviceReset. One GPU after the other. */
+static void after_reset_body(struct rank *r)
+{
+    static ncclUniqueId id;
+    CUdevice dev;
+
+    NC(reduce(r, 1000, r->stream));
+    CU(cuStreamSynchronize(r->stream));
+    wait_all(r);
+    NC(ncclCommDestroy(r->comm));
+    wait_all(r);
+    CU(cuCtxGetDevice(&dev));
+    CU(cuDevicePrimaryCtxReset(dev));
+    CU(cuDevicePrimaryCtxRetain(&r->ctx, dev));
+    CU(cuCtxSetCurrent(r->ctx));
+    CU(cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));
+    CU(cuMemAlloc(&r->buffer, BUFFER_BYTES));
+    if (r->number == 0)
+        NC(ncclGetUniqueId(&id));
+    wait_all(r);
+    NC(ncclCommInitRank(&r->comm, RANKS, id, r->number));
+    NC(reduce(r, 2000, r->stream));
+    CU(cuStreamSynchronize(r->stream));
+}
+
+static void after_reset(void)
+{
+    on_ranks(after_reset_body, true);
+}
+
 static void no_call_body(struct rank *r)
 {
     (void)r;
@@ -242,7 +272,7 @@ static void unseen(void)
 const struct shape birth_shapes[] = {
     {"birth-ways", ways},           {"birth-init-all", init_all}, {"birth-nonblocking", nonblocking},
     {"birth-thousands", thousands}, {"birth-shrink", shrink},     {"birth-grow", grow},
-    {"birth-no-call", no_call},
+    {"birth-no-call", no_call},     {"birth-after-reset", after_reset},
     {"birth-unseen", unseen},       {"birth-init-all-legacy", init_all_legacy},
     {NULL, NULL},
 };

@@ -253,6 +253,8 @@ static void streams_body(struct rank *r)
         NC(reduce(r, 2000, CU_STREAM_PER_THREAD));
         NC(reduce(r, 3000, r->stream));
         NC(reduce(r, 4000, second));
+        NC(reduce(r, 5000, r->stream)); /* one call site on two streams at once */
+        NC(reduce(r, 5000, second));
     }
     CU(cuCtxSynchronize());
 }
