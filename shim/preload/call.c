@@ -58,7 +58,7 @@ static CUdeviceptr stream_start(struct comm *c, cudaStream_t stream)
 }
 
 static void begin_captured(struct call *k, const struct call_desc *d, uint8_t flags,
-                           const struct capture_info *info)
+                           const struct capture_info *info, bool can_stamp)
 {
     const struct log_options *o = &shim.log_options;
     struct gpu *g = k->comm->gpu;
@@ -67,7 +67,7 @@ static void begin_captured(struct call *k, const struct call_desc *d, uint8_t fl
     k->capture = capture_of(info->id);
     index = atomic_fetch_add_explicit(&k->capture->calls, 1, memory_order_relaxed);
     k->site = site_captured(k->log, k->comm, d, flags, k->capture->number, index);
-    if (!k->site.site || !g)
+    if (!k->site.site || !g || !can_stamp)
         return;
     if (!wanted(o, d, true)) {
         site_add_flags(k->site.site, NCCLSHIM_SITE_FILTERED);
@@ -111,7 +111,7 @@ void call_begin(struct call *k, struct log_writer *log, struct comm *c, const st
                 uint8_t site_flags)
 {
     struct capture_info info = {.active = false};
-    bool pushed = false, entered = false;
+    bool pushed = false, entered = false, can_stamp;
 
     *k = (struct call){.comm = c, .log = log};
     c->choice = (struct choice){NCCLSHIM_NO_CHOICE, NCCLSHIM_NO_CHOICE, 0, 0};
@@ -120,12 +120,12 @@ void call_begin(struct call *k, struct log_writer *log, struct comm *c, const st
     else if (driver_get())
         driver_capture_info(driver_get(), d->stream, &info);
     call_note_use(log, c, info.active ? 2 : 1);
+    /* A non-blocking communicator's kernel is launched by another thread, after our return. */
+    can_stamp = entered && !info.refused && !c->nonblocking;
     if (info.active)
-        begin_captured(k, d, site_flags, &info);
+        begin_captured(k, d, site_flags, &info, can_stamp);
     else
-        begin_eager(k, d, site_flags, entered && !info.refused && !c->nonblocking);
-    if (c->nonblocking && info.active)
-        k->stamped = false; /* its kernel is launched by another thread, after our return */
+        begin_eager(k, d, site_flags, can_stamp);
     gpu_leave(pushed);
 }
 

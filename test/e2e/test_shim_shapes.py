@@ -161,6 +161,11 @@ def test_t01_strict_captures_among_eager_calls_are_never_invalidated(box):
     assert timed(log) == {(ALL_REDUCE, 4000, False): 400 * RANKS, (ALL_REDUCE, 4000, True): 400 * RANKS}
 
 
+def test_t01_an_init_on_another_gpu_leaves_a_strict_capture_valid(box):
+    log = run(box, "capture-beside-init")
+    assert [c["device"] for c in log.comms] == [1] and len(log.rings) == 1
+
+
 def test_a_fork_and_join_over_two_streams_is_timed_on_both(box):
     """Only the second follows another directly: two streams end in front of the third, and work stands before the last."""
     log = run(box, "capture-fork-join")
@@ -232,6 +237,11 @@ def test_init_all_makes_one_communicator_a_device(box, streams):
     assert sorted((c["rank"], c["ranks"], c["device"]) for c in log.comms) == [(0, 2, 0), (1, 2, 1)]
 
 
+def test_c04_a_communicator_that_ended_unseen_hands_nothing_on_with_its_address(box):
+    log = run(box, "birth-unseen-end")
+    assert [c["wrapped_calls"] for c in log.comms] == [1, 1, 2, 2, 3, 3]
+
+
 def test_a_device_that_is_reset_is_stamped_anew_for_the_next_communicator(box):
     log = run(box, "birth-after-reset")
     assert timed(log) == {(ALL_REDUCE, 4000, False): RANKS, (ALL_REDUCE, 8000, False): RANKS}
@@ -244,7 +254,7 @@ def test_c03_a_non_blocking_communicator_is_counted_not_timed(box):
     assert issued(log) == {(ALL_REDUCE, 4000): 5 * RANKS}
     assert all(c["flags"] & NONBLOCKING and c["failed_calls"] == 0 for c in log.comms)
     os.unlink(glob.glob(str(box.logs / "*.ncclshim"))[0])
-    assert launched(box, "birth-nonblocking") == {}
+    assert launched(box, "birth-nonblocking") == launched(box, "birth-nonblocking", SHAPES_CAPTURE="1") == {}
 
 
 def test_a_shrunk_communicator_has_fewer_ranks_and_a_parent(box):

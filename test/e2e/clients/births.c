@@ -122,11 +122,18 @@ static void nonblocking_body(struct rank *r)
     result = ncclCommInitRankConfig(&comm, RANKS, id, r->number, &config);
     NEED(result == ncclSuccess || result == ncclInProgress);
     wait_ready(comm);
+    if (getenv("SHAPES_CAPTURE"))
+        CU(cuStreamBeginCapture(r->stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     for (int i = 0; i < 5; i++) {
         result = ncclAllReduce((void *)r->buffer, (void *)r->buffer, 1000, ncclFloat, ncclSum, comm,
                                (cudaStream_t)r->stream);
         NEED(result == ncclSuccess || result == ncclInProgress);
         wait_ready(comm);
+    }
+    if (getenv("SHAPES_CAPTURE")) {
+        CUgraph graph;
+        CU(cuStreamEndCapture(r->stream, &graph));
+        CU(cuGraphDestroy(graph));
     }
     CU(cuStreamSynchronize(r->stream));
     wait_all(r);
@@ -202,6 +209,7 @@ static void thousands(void)
 }
 
 typedef ncclResult_t init_rank(ncclComm_t *, int, ncclUniqueId, int);
+typedef ncclResult_t end_comm(ncclComm_t);
 typedef ncclResult_t get_id(ncclComm_t, ncclUniqueId *);
 typedef ncclResult_t shrink_comm(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
 typedef ncclResult_t grow_comm(ncclComm_t, int, const ncclUniqueId *, int, ncclComm_t *, ncclConfig_t *);
@@ -264,6 +272,29 @@ static void unseen_body(struct rank *r)
     NC(ncclCommDestroy(comm));
 }
 
+/* Ended past the wrappers: the next one may get its address. */
+static void unseen_end_body(struct rank *r)
+{
+    static ncclUniqueId id;
+    ncclComm_t comm;
+
+    for (int i = 1; i <= 3; i++) {
+        if (r->number == 0)
+            NC(ncclGetUniqueId(&id));
+        wait_all(r);
+        NC(ncclCommInitRank(&comm, RANKS, id, r->number));
+        use(r, comm, i);
+        wait_all(r);
+        NC(((end_comm *)function("pncclCommDestroy"))(comm));
+        wait_all(r);
+    }
+}
+
+static void unseen_end(void)
+{
+    on_ranks(unseen_end_body, false);
+}
+
 static void unseen(void)
 {
     on_ranks(unseen_body, false);
@@ -273,6 +304,7 @@ const struct shape birth_shapes[] = {
     {"birth-ways", ways},           {"birth-init-all", init_all}, {"birth-nonblocking", nonblocking},
     {"birth-thousands", thousands}, {"birth-shrink", shrink},     {"birth-grow", grow},
     {"birth-no-call", no_call},     {"birth-after-reset", after_reset},
+    {"birth-unseen-end", unseen_end},
     {"birth-unseen", unseen},       {"birth-init-all-legacy", init_all_legacy},
     {NULL, NULL},
 };

@@ -75,6 +75,36 @@ static void strict(void)
     on_ranks(strict_body, true);
 }
 
+/* The first communicator of one GPU is made while another thread captures in the mode that forbids all threads what may wait. */
+static void beside_init_body(struct rank *r)
+{
+    static ncclUniqueId id;
+    ncclComm_t alone;
+    CUgraph graph;
+
+    if (r->number == 0)
+        CU(cuStreamBeginCapture(r->stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    wait_all(r);
+    if (r->number == 1) {
+        NC(ncclGetUniqueId(&id));
+        NC(ncclCommInitRank(&alone, 1, id, 0));
+    }
+    wait_all(r);
+    if (r->number == 0) {
+        CU(cuMemsetD8Async(r->buffer, 0, 4096, r->stream));
+        CU(cuStreamEndCapture(r->stream, &graph));
+        CU(cuGraphDestroy(graph));
+    }
+    wait_all(r);
+    if (r->number == 1)
+        NC(ncclCommDestroy(alone));
+}
+
+static void beside_init(void)
+{
+    on_ranks(beside_init_body, false);
+}
+
 /* A fork over two streams, joined again; calls of one communicator on both. */
 static CUstream side[RANKS];
 
@@ -267,5 +297,6 @@ static void streams(void)
 const struct shape capture_shapes[] = {
     {"capture-replays", replays}, {"capture-strict", strict}, {"capture-fork-join", fork_join},
     {"capture-update", update},   {"capture-twice", twice},   {"capture-many", many},
-    {"capture-two-gpus", two_gpus}, {"streams", streams},       {NULL, NULL},
+    {"capture-two-gpus", two_gpus}, {"streams", streams},       {"capture-beside-init", beside_init},
+    {NULL, NULL},
 };
