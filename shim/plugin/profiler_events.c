@@ -15,6 +15,9 @@
  * birth did not come through us either.
  */
 #include "shim/plugin/profiler.h"
+
+#include <string.h>
+
 #include "shim/preload/group.h"
 
 struct seen {
@@ -86,6 +89,33 @@ static struct seen see(int version, const void *event)
     }
 }
 
+static uint64_t bytes_by_name(size_t count, const char *datatype)
+{
+    int type = datatype && !strncmp(datatype, "nccl", 4) ? dtype_parse(datatype + 4) : -1;
+
+    return type < 0 ? 0 : count * dtype_bytes((unsigned)type);
+}
+
+/* Of a Coll event; 0 = not known. NCCL makes some calls ones of bytes, so the type is its own. */
+static uint64_t bytes_of(int version, const void *event)
+{
+    const struct profiler_coll_v1 *e1 = &((const struct profiler_event_v1 *)event)->coll;
+    const struct profiler_coll_v2 *e2 = &((const struct profiler_event_v2 *)event)->coll;
+    const struct profiler_coll_v3 *e3 = &((const struct profiler_event_v3 *)event)->coll;
+    const struct profiler_coll_v4 *e4 = &((const struct profiler_event_v4 *)event)->coll;
+
+    switch (version) {
+    case 1:
+        return e1->count * dtype_bytes(e1->datatype);
+    case 2:
+        return bytes_by_name(e2->count, e2->datatype);
+    case 3:
+        return bytes_by_name(e3->count, e3->datatype);
+    default:
+        return bytes_by_name(e4->count, e4->datatype);
+    }
+}
+
 /* The entry, unless the place of its communicator went to another one or a fork cut the log off. */
 static struct ncclshim_comm *entry_of(const struct profiler_context *c)
 {
@@ -101,8 +131,11 @@ static void most_channels(struct ncclshim_comm *e, int32_t channels)
         ;
 }
 
-static void note_choice(struct profiler_context *c, struct ncclshim_comm *e, const struct seen *s)
+static void note_choice(int version, struct profiler_context *c, struct ncclshim_comm *e,
+                        const void *event)
 {
+    struct seen seen = see(version, event), *s = &seen;
+
     if (s->choice.channels)
         most_channels(e, s->choice.channels);
     /* Elsewhere it is not about the call under way on this thread: a replay, or NCCL's own thread.
@@ -110,8 +143,8 @@ static void note_choice(struct profiler_context *c, struct ncclshim_comm *e, con
     if (!shim_inside)
         return;
     c->comm->choice = s->choice;
-    if (s->op >= 0)
-        group_note_choice(c->comm, s->op, &s->choice);
+    if (s->op >= 0 && group_is_of(c->comm))
+        group_note_choice(c->comm, s->op, bytes_of(version, event), &s->choice);
 }
 
 static void count_missed(int version, struct ncclshim_comm *e)
@@ -131,10 +164,8 @@ void profiler_observe(int version, struct profiler_context *c, uint64_t type, co
         return;
     if (type & calls)
         count_missed(version, e);
-    if (type == PROFILER_COLL) {
-        struct seen s = see(version, event);
-        note_choice(c, e, &s);
-    }
+    if (type == PROFILER_COLL)
+        note_choice(version, c, e, event);
     if (version < 4 && (type & calls) && !e->hash) /* v1 to v3 tell it here, at offset 32 */
         e->hash = ((const struct profiler_event_v3 *)event)->coll.comm_hash;
 }

@@ -101,13 +101,19 @@ void group_add_birth(struct nccl_lib *lib, const struct birth *b)
         birth_end(&(struct birth){.comm = b->comm}, ncclSuccess);
 }
 
-void group_note_choice(struct comm *c, int op, const struct choice *choice)
+bool group_is_of(const struct comm *c)
 {
-    struct group *g = c && c->lib ? mine.open[lib_number(c->lib)] : NULL;
+    return c && c->lib && mine.open[lib_number(c->lib)];
+}
+
+void group_note_choice(struct comm *c, int op, uint64_t bytes, const struct choice *choice)
+{
+    struct group *g = group_is_of(c) ? mine.open[lib_number(c->lib)] : NULL;
 
     for (uint32_t i = 0; g && i < g->part_count; i++) {
         struct part *p = &g->parts[i];
         if (g->members[p->member].comm == c && (int)p->desc.op == op &&
+            (!bytes || p->desc.count * dtype_bytes(p->desc.dtype) == bytes) &&
             p->choice.algo == NCCLSHIM_NO_CHOICE) {
             p->choice = *choice;
             return;
@@ -160,14 +166,27 @@ static void count_parts(struct group *g, uint32_t member, struct log_writer *log
     }
 }
 
+/* What NCCL chose for all calls of a member; unknown where they differ. */
+static struct choice common_choice(const struct group *g, uint32_t member)
+{
+    const struct choice none = {NCCLSHIM_NO_CHOICE, NCCLSHIM_NO_CHOICE, 0, 0}, *first = NULL;
+
+    for (uint32_t i = 0; i < g->part_count; i++) {
+        const struct part *p = &g->parts[i];
+        if (p->member != member)
+            continue;
+        if (first && memcmp(first, &p->choice, sizeof(none)))
+            return none;
+        first = &p->choice;
+    }
+    return first ? *first : none;
+}
+
 static void end_member(struct group *g, uint32_t i, struct log_writer *log, ncclResult_t result)
 {
     struct member *m = &g->members[i];
 
-    if (m->calls == 1)
-        for (uint32_t p = 0; p < g->part_count; p++)
-            if (g->parts[p].member == i)
-                m->comm->choice = g->parts[p].choice;
+    m->comm->choice = common_choice(g, i);
     call_end(&m->call, &m->desc, result);
     if (m->calls < 2)
         return;

@@ -21,8 +21,14 @@ void group_add(struct nccl_lib *lib, struct comm *c, const struct call_desc *d);
 /* Remember a communicator whose handle comes at the group's end. */
 void group_add_birth(struct nccl_lib *lib, const struct birth *b);
 
-/* NCCL's choice for a call of the group that is ending on this thread. */
-void group_note_choice(struct comm *c, int op, const struct choice *choice);
+/* Is a group of this communicator's NCCL open or ending on this thread? */
+bool group_is_of(const struct comm *c);
+
+/*
+ * NCCL's choice for a call of that group, which holds `bytes` (count times the size of the type; 0 =
+ * not known). NCCL tells of a group's calls in an order of its own, the largest first.
+ */
+void group_note_choice(struct comm *c, int op, uint64_t bytes, const struct choice *choice);
 
 /* Around the real ncclGroupEnd: stamps only when it is the outermost one. */
 void group_before_end(struct nccl_lib *lib);

@@ -10,6 +10,7 @@ import pytest
 import logmaker
 
 ALL_REDUCE, SEND, RECV, GROUP = 0, 8, 9, 10
+LL, SIMPLE, UNKNOWN = 0, 2, 255
 CAPTURED, TIMED, PART, CHAINED = 1, 2, 4, 16
 NONBLOCKING, ADOPTED = 1, 2
 READY, ENDED = 2, 4
@@ -111,6 +112,10 @@ def test_t04_several_calls_of_a_group_become_one_record_and_parts_without_a_time
     both = 4096 + (4 << 20)
     assert timed(log) == {(GROUP, both, False): 3 * RANKS}
     assert issued(log, PART) == {(ALL_REDUCE, 4096): 3 * RANKS, (ALL_REDUCE, 4 << 20): 3 * RANKS}
+    # NCCL tells of the larger one first, and of its choice: not that of the first call
+    assert {(s["bytes"], s["proto"], s["channels"] > 1) for s in log.sites if s["flags"] & PART} == \
+        {(4096, LL, False), (4 << 20, SIMPLE, True)}
+    assert {s["proto"] for s in log.sites if s["op"] == GROUP} == {UNKNOWN}
     groups = {s["group"] for s in log.sites if s["op"] == GROUP}
     assert {s["group"] for s in log.sites if s["flags"] & PART} == groups and 0 not in groups
     assert all(s["root"] == 2 for s in log.sites if s["op"] == GROUP)
