@@ -117,7 +117,6 @@ def test_a_killed_collector_is_started_again_and_counts_every_record_once(box):
 
 
 def test_keep_all_is_whole_after_a_collector_was_killed(box):
-    from test_run import decompress
     server = serve(box, "--records", 30000, "--rate", 15000, "--capacity", 1 << 15)
     for _ in range(2):
         collector = collect(box, "--keep", "all")
@@ -129,10 +128,28 @@ def test_keep_all_is_whole_after_a_collector_was_killed(box):
     assert server.wait(30) == 0
     time.sleep(0.7)
     assert counts(stop(collector)) == (30000, 0)
+    assert kept(box) == list(range(1, 30001))
+
+
+def kept(box):
+    """The sequence numbers of all records that were kept."""
+    from test_run import decompress
     path, = (box.dir / "r").glob("*.records.zst")
     raw = decompress(path, 32 * 40000)
-    sequences = [int.from_bytes(raw[i + 12:i + 16], "little") for i in range(0, len(raw), 32)]
-    assert sequences == list(range(1, 30001))
+    return [int.from_bytes(raw[i + 12:i + 16], "little") for i in range(0, len(raw), 32)]
+
+
+def test_keep_all_goes_on_behind_what_an_earlier_collector_saved(box):
+    log = logmaker.Log(box.logs, capacity=256)  # written by this very process, which lives
+    site = log.site(capture=1)
+    log.comm(hash=5)
+    there = 0
+    for more in (100, 0, 50, 150):
+        for i in range(there, there + more):
+            log.record(site, 1000 * i, 1000 * i + 500)
+        there += more
+        assert box.cli("collect", "--once", "--keep", "all", "-o", "r").code == 0
+        assert kept(box) == list(range(1, there + 1))
 
 
 def test_statistics_of_many_ranks_are_read_by_report(box):
