@@ -2,6 +2,7 @@
 """What a profile does in the server's process: set, kept, refused, given to one communicator alone."""
 import glob
 import json
+import os
 import re
 import sys
 
@@ -147,6 +148,18 @@ def test_a_profile_for_another_nccl_is_said_in_the_log(box):
     profile = box.profile("newer", "[profile]\nnccl = >=2.90\n")
     shape(box, "group-one-call", NCCLSHIM_PROFILE=profile)
     assert any("is meant for NCCL >=2.90" in w for w in warnings(the_log(box)))
+
+
+def test_the_digest_of_the_settings_leaves_out_what_may_differ_between_ranks(box):
+    def digest(**env):
+        shape(box, "group-one-call", **env)
+        found = the_log(box).head["settings_digest"]
+        os.unlink(glob.glob(str(box.logs / "*.ncclshim"))[0])
+        return found
+
+    same = {digest(), digest(NCCL_DEBUG="WARN"), digest(NCCL_SOCKET_IFNAME="lo", NCCL_HOSTID="me"), digest(NCCL_VERSION="2.28")}
+    other = {digest(NCCL_ALGO="Ring"), digest(NCCL_ALGO="Tree"), digest(NCCL_BUFFSIZE="1048576")}
+    assert len(same) == 1 and len(other) == 3 and not same & other
 
 
 def test_mixed_use_without_graph_mixing_warns_once_a_communicator(box):
