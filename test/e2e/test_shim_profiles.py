@@ -150,6 +150,18 @@ def test_a_profile_for_another_nccl_is_said_in_the_log(box):
     assert any("is meant for NCCL >=2.90" in w for w in warnings(the_log(box)))
 
 
+def test_a_child_without_a_log_gets_back_the_plugin_that_the_user_had(box):
+    code = ("import os, subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', %r],"
+            " env=dict(os.environ, NCCLSHIM_LOG='off')).returncode)" % PYTHON_ENV)
+    done = box.preload(sys.executable, "-c", code, env={"NCCL_PROFILER_PLUGIN": "libmine.so"})
+    assert done.code == 0 and done.err == "", done
+    seen = json.loads(done.out)
+    assert {k: v for k, v in seen.items() if "PLUGIN" in k or "BEHIND" in k} == {"NCCL_PROFILER_PLUGIN": "libmine.so"}
+    # the parent's own are the shim's
+    seen, _ = environment(box, NCCL_PROFILER_PLUGIN="libmine.so")
+    assert seen["NCCL_PROFILER_PLUGIN"] == seen["NCCL_ENV_PLUGIN"] == "libncclshim.so"
+
+
 def test_the_digest_of_the_settings_leaves_out_what_may_differ_between_ranks(box):
     def digest(**env):
         shape(box, "group-one-call", **env)
