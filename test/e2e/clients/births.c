@@ -56,36 +56,17 @@ static void ways(void)
 /* `own`: on a stream of each device's own; else on its legacy stream, whose name is that of the current context's. */
 static void over_devices(bool own)
 {
-    ncclComm_t comms[RANKS];
-    CUdeviceptr buffer[RANKS];
-    CUcontext ctx[RANKS];
-    CUstream stream[RANKS] = {0};
-    const int devices[RANKS] = {0, 1};
+    struct device d[RANKS];
 
-    CU(cuInit(0));
-    NC(ncclCommInitAll(comms, RANKS, devices));
+    on_devices(d, own);
+    for (int n = 0; n < 7; n++)
+        reduce_devices(d, 1000);
     for (int i = 0; i < RANKS; i++) {
-        CUdevice dev;
-        CU(cuDeviceGet(&dev, devices[i]));
-        CU(cuDevicePrimaryCtxRetain(&ctx[i], dev));
-        CU(cuCtxSetCurrent(ctx[i]));
-        if (own)
-            CU(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
-        CU(cuMemAlloc(&buffer[i], 65536));
-    }
-    for (int n = 0; n < 7; n++) { /* as llama.cpp: one thread, one group over all devices */
-        NC(ncclGroupStart());
-        for (int i = 0; i < RANKS; i++)
-            NC(ncclAllReduce((void *)buffer[i], (void *)buffer[i], 1000, ncclFloat, ncclSum, comms[i],
-                             (cudaStream_t)stream[i]));
-        NC(ncclGroupEnd());
-    }
-    for (int i = 0; i < RANKS; i++) {
-        CU(cuCtxSetCurrent(ctx[i]));
-        CU(cuStreamSynchronize(stream[i]));
+        CU(cuCtxSetCurrent(d[i].ctx));
+        CU(cuStreamSynchronize(d[i].stream));
     }
     for (int i = 0; i < RANKS; i++)
-        NC(ncclCommDestroy(comms[i]));
+        NC(ncclCommDestroy(d[i].comm));
 }
 
 static void init_all(void)

@@ -149,49 +149,35 @@ static void fork_join(void)
  * of a graph one by one, and the two GPUs' would have to meet. */
 static void two_gpus(void)
 {
-    static const int devices[RANKS] = {0, 1};
-    CUstream first[RANKS], again[RANKS];
-    CUdeviceptr buffer[RANKS];
-    ncclComm_t comms[RANKS];
-    CUcontext ctx[RANKS];
-    CUevent at[4];
+    struct device d[RANKS];
+    CUstream origin, again;
     CUgraph graph;
+    CUevent at[4];
 
-    CU(cuInit(0));
-    NC(ncclCommInitAll(comms, RANKS, devices));
-    for (int i = 0; i < RANKS; i++) {
-        CUdevice dev;
-        CU(cuDeviceGet(&dev, devices[i]));
-        CU(cuDevicePrimaryCtxRetain(&ctx[i], dev));
-        CU(cuCtxSetCurrent(ctx[i]));
-        CU(cuStreamCreate(&first[i], CU_STREAM_NON_BLOCKING));
-        CU(cuMemAlloc(&buffer[i], 65536));
-    }
-    again[1] = first[1];
-    CU(cuCtxSetCurrent(ctx[0]));
-    CU(cuStreamCreate(&again[0], CU_STREAM_NON_BLOCKING));
+    on_devices(d, true);
     for (int i = 0; i < 4; i++) {
-        CU(cuCtxSetCurrent(ctx[i % 2]));
+        CU(cuCtxSetCurrent(d[i % 2].ctx));
         CU(cuEventCreate(&at[i], CU_EVENT_DISABLE_TIMING));
     }
-    CU(cuStreamBeginCapture(first[0], CU_STREAM_CAPTURE_MODE_RELAXED));
-    CU(cuEventRecord(at[0], first[0]));
-    CU(cuStreamWaitEvent(first[1], at[0], 0));
-    for (int turn = 0; turn < 2; turn++) {
-        NC(ncclGroupStart());
-        for (int i = 0; i < RANKS; i++)
-            NC(ncclAllReduce((void *)buffer[i], (void *)buffer[i], 1000 + (size_t)turn, ncclFloat, ncclSum, comms[i],
-                             (cudaStream_t)(turn ? again : first)[i]));
-        NC(ncclGroupEnd());
-        CU(cuEventRecord(at[1 + 2 * turn], first[1]));
-        CU(cuStreamWaitEvent(turn ? first[0] : again[0], at[1 + 2 * turn], 0));
-    }
-    CU(cuEventRecord(at[2], again[0]));
-    CU(cuStreamWaitEvent(first[0], at[2], 0));
-    CU(cuStreamEndCapture(first[0], &graph));
+    CU(cuCtxSetCurrent(d[0].ctx));
+    CU(cuStreamCreate(&again, CU_STREAM_NON_BLOCKING));
+    origin = d[0].stream;
+    CU(cuStreamBeginCapture(origin, CU_STREAM_CAPTURE_MODE_RELAXED));
+    CU(cuEventRecord(at[0], origin));
+    CU(cuStreamWaitEvent(d[1].stream, at[0], 0));
+    reduce_devices(d, 1000);
+    CU(cuEventRecord(at[1], d[1].stream));
+    CU(cuStreamWaitEvent(again, at[1], 0));
+    d[0].stream = again;
+    reduce_devices(d, 1001);
+    CU(cuEventRecord(at[2], again));
+    CU(cuEventRecord(at[3], d[1].stream));
+    CU(cuStreamWaitEvent(origin, at[2], 0));
+    CU(cuStreamWaitEvent(origin, at[3], 0));
+    CU(cuStreamEndCapture(origin, &graph));
     CU(cuGraphDestroy(graph));
     for (int i = 0; i < RANKS; i++)
-        NC(ncclCommDestroy(comms[i]));
+        NC(ncclCommDestroy(d[i].comm));
 }
 
 /* Recapture the same work and update the executable graph with it. */

@@ -34,6 +34,19 @@ void give_up(const char *file, int line, const char *what, int result);
 /* Run `body` on every rank, with a communicator of all of them when with_comm. */
 void on_ranks(void (*body)(struct rank *r), bool with_comm);
 
+/* One thread for all GPUs, as llama.cpp has it: a communicator and a buffer of 64 KiB on each. The last one's context is
+ * current then. */
+struct device {
+    ncclComm_t comm;
+    CUcontext ctx;
+    CUstream stream; /* non-blocking, when `own` was asked for; else the legacy one */
+    CUdeviceptr buffer;
+};
+void on_devices(struct device *d, bool own);
+
+/* In a group, an all-reduce of `count` floats on each device's `stream`. */
+void reduce_devices(struct device *d, size_t count);
+
 /* An all-reduce of `count` floats of the rank's buffer, in place. */
 ncclResult_t reduce(struct rank *r, size_t count, CUstream stream);
 

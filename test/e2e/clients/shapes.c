@@ -66,6 +66,36 @@ void on_ranks(void (*body)(struct rank *r), bool with_comm)
         pthread_join(threads[i], NULL);
 }
 
+void on_devices(struct device *d, bool own)
+{
+    ncclComm_t comms[RANKS];
+    int numbers[RANKS];
+
+    for (int i = 0; i < RANKS; i++)
+        numbers[i] = i;
+    CU(cuInit(0));
+    NC(ncclCommInitAll(comms, RANKS, numbers));
+    for (int i = 0; i < RANKS; i++) {
+        CUdevice dev;
+        d[i] = (struct device){.comm = comms[i]};
+        CU(cuDeviceGet(&dev, i));
+        CU(cuDevicePrimaryCtxRetain(&d[i].ctx, dev));
+        CU(cuCtxSetCurrent(d[i].ctx));
+        if (own)
+            CU(cuStreamCreate(&d[i].stream, CU_STREAM_NON_BLOCKING));
+        CU(cuMemAlloc(&d[i].buffer, 65536));
+    }
+}
+
+void reduce_devices(struct device *d, size_t count)
+{
+    NC(ncclGroupStart());
+    for (int i = 0; i < RANKS; i++)
+        NC(ncclAllReduce((void *)d[i].buffer, (void *)d[i].buffer, count, ncclFloat, ncclSum, d[i].comm,
+                         (cudaStream_t)d[i].stream));
+    NC(ncclGroupEnd());
+}
+
 void *function(const char *name)
 {
     void *f = dlsym(RTLD_DEFAULT, name);
