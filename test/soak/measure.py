@@ -110,14 +110,14 @@ class Growth:
                 % (own[0] / 1024, own[1] / 1024, rss[0] / 1024, rss[1] / 1024, *self.of("descriptors"),
                    *self.of("mappings")))
 
-    def wrong(self, own_kib, mappings=2):
+    def wrong(self, own_kib, descriptors_more=0, mappings=2):
         """Why it is too much, or ""."""
         own, descriptors, maps = self.of("own_kib"), self.of("descriptors"), self.of("mappings")
         if not self.enough:
             return "it ended too soon to be measured"
         if own[1] - own[0] > own_kib:
             return "memory grew by %d KiB, %d are allowed" % (own[1] - own[0], own_kib)
-        if descriptors[1] > descriptors[0]:
+        if descriptors[1] - descriptors[0] > descriptors_more:
             return "descriptors grew"
         if maps[1] - maps[0] > mappings:
             return "mappings grew"
