@@ -2,14 +2,13 @@
 """What a profile does in the server's process: set, kept, refused, given to one communicator alone."""
 import glob
 import json
-import os
 import re
 import sys
 
 import pytest
 
 import logmaker
-from test_shim_shapes import ALL_REDUCE, RANKS, the_log, timed
+from test_shim_shapes import ALL_REDUCE, RANKS, forget_logs, the_log, timed
 
 MIXED, CONFIG_LOST = 4, 32
 WARNING, COMM_TEXT, SETTING = 8, 11, 4
@@ -166,7 +165,7 @@ def test_the_digest_of_the_settings_leaves_out_what_may_differ_between_ranks(box
     def digest(**env):
         shape(box, "group-one-call", **env)
         found = the_log(box).head["settings_digest"]
-        os.unlink(glob.glob(str(box.logs / "*.ncclshim"))[0])
+        forget_logs(box)
         return found
 
     same = {digest(), digest(NCCL_DEBUG="WARN"), digest(NCCL_SOCKET_IFNAME="lo", NCCL_HOSTID="me"), digest(NCCL_VERSION="2.28")}

@@ -30,6 +30,12 @@ def the_log(box):
     return logmaker.parse(logs[0])
 
 
+def forget_logs(box):
+    """For tests that run more than one process."""
+    for log in glob.glob(str(box.logs / "*.ncclshim")):
+        os.unlink(log)
+
+
 def records(log):
     """[(site, start, end, run)] of all rings."""
     return [r for ring in log.rings.values() for r in ring["records"].values()]
@@ -59,8 +65,7 @@ def test_stamps_have_a_memory_synchronization_domain_of_their_own(box):
     def launches(sm):
         counts = box.dir / ("counts-%d" % sm)
         run(box, "group-one-call", NCCLSHIM_FAKE_COUNTS=counts, NCCLSHIM_FAKE_SM=sm)
-        for log in glob.glob(str(box.logs / "*.ncclshim")):
-            os.unlink(log)
+        forget_logs(box)
         found = dict(line.split() for line in counts.read_text().splitlines())
         return [int(found["cuLaunchKernelEx-in-domain-%d" % i]) for i in range(4)]
 
@@ -74,8 +79,7 @@ def launched(box, shape, **env):
     def counted(name, **more):
         counts = box.dir / ("counts-" + name)
         run(box, name, NCCLSHIM_FAKE_COUNTS=counts, **more)
-        for log in glob.glob(str(box.logs / "*.ncclshim")):
-            os.unlink(log)
+        forget_logs(box)
         return Counter({line.split()[0][7:]: int(line.split()[1]) for line in counts.read_text().splitlines()
                         if line.startswith("kernel-ncclshim_")})
     return dict(counted(shape, **env) - counted("birth-no-call"))
@@ -258,7 +262,7 @@ def test_c03_a_non_blocking_communicator_is_counted_not_timed(box):
     assert timed(log) == {}
     assert issued(log) == {(ALL_REDUCE, 4000): 5 * RANKS}
     assert all(c["flags"] & NONBLOCKING and c["failed_calls"] == 0 for c in log.comms)
-    os.unlink(glob.glob(str(box.logs / "*.ncclshim"))[0])
+    forget_logs(box)
     assert launched(box, "birth-nonblocking") == launched(box, "birth-nonblocking", SHAPES_CAPTURE="1") == {}
 
 
