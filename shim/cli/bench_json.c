@@ -142,7 +142,6 @@ json_t *bench_json(const struct bench_result *b)
     json_object_set_new(j, "workload", json_text(b->w.source));
     json_object_set_new(j, "recorded_ranks", b->w.ranks ? json_integer(b->w.ranks) : json_null());
     json_object_set_new(j, "left_out", b->w.left_out[0] ? json_text(b->w.left_out) : json_null());
-    json_object_set_new(j, "clock", json_string(out->simulated ? "device" : "host"));
     json_object_set_new(j, "checked", json_integer((json_int_t)out->checked));
     json_object_set_new(j, "stamps", json_boolean(b->stamps));
     json_object_set_new(j, "no_stamps", b->no_stamps[0] ? json_text(b->no_stamps) : json_null());

@@ -50,7 +50,7 @@ static void print_head(const struct bench_result *b, FILE *out)
     if (b->w.left_out[0])
         fprintf(out, "# left out: %s\n", b->w.left_out);
     fprintf(out, "# time: %s, a call, median of %u samples with its 95 %% interval%s\n",
-            o->simulated ? "simulated clock" : "host clock, slowest rank", b->share->set.repeats,
+            o->simulated ? "simulated clock" : "GPU clock, slowest rank", b->share->set.repeats,
             b->stamps ? "; gpu: between stamps on the GPU, all ranks, from a second playing" : "");
 }
 

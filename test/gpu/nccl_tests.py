@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nccl-tests on two GPUs. Parts: collectives, each of its programs under the shim with its own check of the data;
 and, only when asked for, beside: `bench` beside all_reduce_perf at eight sizes, eagerly and in graphs.
-usage: nccl_tests.py [--parts beside,collectives] [--budget S]
+usage: nccl_tests.py [--parts beside,collectives] [--p2p-off] [--rounds N] [--budget S]
 
 GPU_KIT (default .gpu) holds nccl-tests/*_perf, built with MPI=1: a process a GPU, as bench starts them. Nothing of it
 is part of this project.
@@ -27,7 +27,9 @@ from truth import size  # noqa: E402
 SIZES = [8 << 10, 42 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
 HOST_BOUND = SIZES[:4]  # when called eagerly
 BUFFERS = 256 << 20  # bench gives each call of a row a buffer of its own, up to this much
-CYCLES, SAMPLE_US = 20, 2000
+REPEATS = 100  # of bench; a process takes seconds to start, so that it may as well measure for one
+CYCLES = 100
+EAGER_US, GRAPH_US = 3000, 20000  # of one cycle; bench has the former, for the latter see perf()
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
 
 
@@ -49,7 +51,7 @@ def rows(output):
 def bench(place, graph, sizes):
     """{bytes: us} of one run of bench."""
     code, output = place.run([place.command, "bench", "--sizes", ",".join(map(size_word, sizes)), "--type", "float32",
-                              "--graph" if graph else "--eager", "--no-stamps", "--no-check", "--json"], 60)
+                              "--graph" if graph else "--eager", "--no-stamps", "--no-check", "--repeats", REPEATS, "--json"], 60)
     start = output.find("{")
     if code != 0 or start < 0:
         return {}
@@ -61,13 +63,15 @@ def size_word(n):
 
 
 def perf(place, nbytes, graph, us):
-    """all_reduce_perf of one size under bench's conditions: as many calls, as many buffers. Its first launch of a graph
-    uploads it, within the time it takes: ten times as many launches make that small."""
+    """all_reduce_perf of one size under bench's conditions: as many calls in a graph, as many buffers. The time of a cycle
+    holds the first launch of a new graph, which uploads it: so many launches that this is little. Where the host is what
+    counts, a cycle must not be longer than a sample of bench: a median of longer means is another figure."""
     calls = max(1, min(122, BUFFERS // nbytes))
-    launches = max(1, round(SAMPLE_US / (calls * us))) * 10 if graph else 0
+    turns = max(1, round((GRAPH_US if graph else EAGER_US) / (calls * us)))
     # The next size would be far behind the end; up to the end, iterations take turns with the buffers.
-    code, output = place.run(MPIRUN + [program("all_reduce"), "-b", nbytes, "-e", nbytes * calls, "-f", 100000, "-n", calls,
-                                       "-w", 5, "-c", 0, "-G", launches, "-N", CYCLES], 60)
+    code, output = place.run(MPIRUN + [program("all_reduce"), "-b", nbytes, "-e", nbytes * calls, "-f", 100000, "-n",
+                                       calls if graph else calls * turns, "-w", 5, "-c", 0, "-G", turns if graph else 0,
+                                       "-N", CYCLES // 2 if graph else CYCLES], 60)
     found = [us for us, _ in rows(output)]
     return statistics.median(found) if code == 0 and found else None
 
@@ -136,19 +140,21 @@ def one_pass(place, graph, sizes, seen, until_s):
     return True
 
 
-def beside(place, rounds, until_s):
-    """A round is every size in graphs and eagerly, and twice more the eager calls that wait for the host, whose time
-    differs from one process to the next by more than what is looked for."""
+def beside(place, how, rounds, until_s):
+    """A round is every size in graphs and eagerly. The time that is left goes to the eager calls that wait for the host,
+    whose time differs from one process to the next by more than what is looked for: it takes 15 runs of each."""
     seen = {}
-    passes = ((True, SIZES), (False, SIZES), (False, HOST_BOUND), (False, HOST_BOUND))
+    passes = ((True, SIZES), (False, SIZES))
     with Turning():
         whole = all(one_pass(place, graph, sizes, seen, until_s) for _ in range(rounds) for graph, sizes in passes)
-    lines = ["bench beside all_reduce_perf, float32, in place, us a call; medians, and each side's least to most" +
+        while one_pass(place, False, HOST_BOUND, seen, until_s):
+            pass
+    lines = ["bench beside all_reduce_perf, %s, float32, in place, us a call; medians, and each side's least to most" % how +
              ("" if whole else "; no time for all %d rounds" % rounds)]
     for graph in (True, False):
         for nbytes in SIZES:
             pairs = seen.get((graph, nbytes))
-            title = "bench beside nccl-tests, %s %s" % ("graph" if graph else "eager", size(nbytes))
+            title = "bench beside nccl-tests, %s, %s %s" % (how, "graph" if graph else "eager", size(nbytes))
             if not pairs:
                 place.verdict(title, False, "no figures")
                 continue
@@ -185,7 +191,8 @@ def collectives(place, until_s):
 def main():
     parser = argparse.ArgumentParser(description="nccl-tests beside bench and under the shim")
     parser.add_argument("--parts", default="collectives")
-    parser.add_argument("--rounds", type=int, default=3, help="of beside (3)")
+    parser.add_argument("--p2p-off", action="store_true", help="beside: through host memory, as on a box without NVLink")
+    parser.add_argument("--rounds", type=int, default=2, help="of beside (2)")
     parser.add_argument("--budget", type=int, default=300)
     opt = parser.parse_args()
     place = Place(False, opt.budget)
@@ -203,7 +210,9 @@ def main():
     if "collectives" in opt.parts.split(","):
         collectives(place, 20)
     if "beside" in opt.parts.split(","):
-        beside(place, opt.rounds, 10)
+        if opt.p2p_off:
+            place.env["NCCL_P2P_DISABLE"] = "1"
+        beside(place, "p2p off" if opt.p2p_off else "p2p on", opt.rounds, 10)
     place.save("nccl-tests.json", json.dumps(place.results, indent=1))
     return place.close()
 

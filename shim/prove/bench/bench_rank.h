@@ -42,7 +42,7 @@ struct bench_rank {
     struct bench_member members[WORKLOAD_COMMS];
     gpuapi_exec *execs; /* by unit */
     gpuapi_event *events; /* a pair for each call that is timed so */
-    gpuapi_event span[2]; /* one pair around a sample, on the simulator */
+    gpuapi_event span[2]; /* one pair around a sample */
     uint32_t event_count;
 
     unsigned char *got, *want, *tile; /* host buffers for checks */
