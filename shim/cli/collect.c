@@ -23,12 +23,14 @@ static const char help[] =
     "      --keep all        keep every record, not only histograms and the newest\n"
     "      --pid PID         only this process\n"
     "      --once            gather what is there, then end\n"
+    "      --until-ended     end when the servers that were seen running have all ended\n"
     "      --interval MS     look at least so often (default: as often as the rings need it)\n"
     "      --leave-logs      do not remove the logs of ended processes after they were saved\n"
     "  -h, --help\n"
     "\n"
     "examples:\n"
     "  ncclshim collect -o /var/lib/ncclshim/today\n"
+    "  ncclshim collect --until-ended -o run-1   # beside a batch job\n"
     "  ncclshim collect --once --log-dir /dev/shm/ncclshim-1000\n";
 
 static void print_error(const struct error *e)
@@ -61,6 +63,7 @@ static const struct option_row rows[] = {
     {"pid", .kind = OPTION_NUMBER, .at = offsetof(struct gather_options, pid), .least = 1,
      .most = INT_MAX},
     {"once", .kind = OPTION_FLAG, .at = offsetof(struct gather_options, once)},
+    {"until-ended", .kind = OPTION_FLAG, .at = offsetof(struct gather_options, until_ended)},
     {"interval", .kind = OPTION_NUMBER, .at = offsetof(struct gather_options, interval_ms),
      .least = 1, .most = 60000},
     {"leave-logs", .kind = OPTION_FLAG, .at = offsetof(struct gather_options, leave_logs)},

@@ -217,6 +217,30 @@ def test_a_server_of_another_container_is_taken_to_live_until_it_closes_its_log(
     assert not Path(log.path).exists()
 
 
+def test_until_ended_waits_for_a_server_that_is_yet_to_come_and_ends_after_it(box):
+    serve(box, "--records", 10).wait()  # of the day before
+    collector = collect(box, "--until-ended")
+    saw(box)
+    time.sleep(5.5)
+    assert collector.poll() is None
+    server = serve(box, "--records", 100, "--linger", 60)
+    saw(box, 2)
+    server.terminate()
+    server.wait()
+    begin = time.monotonic()
+    _, err = collector.communicate(timeout=30)
+    assert collector.returncode == 0 and counts(err) == (110, 0)
+    assert time.monotonic() - begin > 4 and "ended_ns" in json.loads((box.dir / "r" / "run.json").read_text())
+
+
+def test_a_run_folder_is_made_with_the_folders_above_it(box):
+    done = box.cli("collect", "--once", "-o", "run-7/a-host/")
+    assert done.code == 0 and (box.dir / "run-7" / "a-host" / "run.json").exists()
+    (box.dir / "file").write_text("x")
+    done = box.cli("collect", "--once", "-o", "file/a-host")
+    assert done.code == 2 and "file/a-host" in done.err and "Not a directory" in done.err
+
+
 def test_a_run_folder_must_be_one(box):
     (box.dir / "r").mkdir()
     (box.dir / "r" / "file").write_text("x")

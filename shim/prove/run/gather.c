@@ -12,12 +12,15 @@
 #include "shim/prove/run/collector.h"
 #include "shim/prove/run/signals.h"
 
+#define QUIET_NS 5000000000ull /* until_ended: a server's processes do not all come and go at once */
+
 struct session {
     const struct gather_options *o;
     struct runfolder folder;
     char log_dir[4096];
     int log_fd;
     uint64_t started_ns; /* 0: the run was begun by another, who said when */
+    uint64_t living_ns;  /* when a process was last seen to write; 0: none yet */
     struct collector *collector;
 };
 
@@ -78,6 +81,17 @@ static void describe(struct session *s, bool ended)
         s->o->warn(&e);
 }
 
+/* Servers were running, and for a while now none has been. What ended before does not count: its
+ * log may be left from the day before, and the server that is waited for still be loading. */
+static bool all_ended(struct session *s)
+{
+    uint64_t now = monotonic_ns();
+
+    if (collector_living(s->collector, false))
+        s->living_ns = now;
+    return s->living_ns && now - s->living_ns >= QUIET_NS;
+}
+
 static void collect_until_told(struct session *s)
 {
     struct signal_state before;
@@ -91,7 +105,8 @@ static void collect_until_told(struct session *s)
         ms = collector_round(s->collector);
         if (collector_changed(s->collector))
             describe(s, false);
-        signal = s->o->once ? SIGTERM : signals_wait(&wait, ms, &info);
+        signal = s->o->once || (s->o->until_ended && all_ended(s)) ? SIGTERM
+                                                                  : signals_wait(&wait, ms, &info);
     } while (signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGQUIT);
     collector_finish(s->collector);
     describe(s, true);

@@ -15,6 +15,7 @@ struct gather_options {
     bool keep_all;
     bool leave_logs;      /* do not remove logs of ended processes once they are saved */
     bool once;            /* one round, then the end */
+    bool until_ended;     /* the end is also when those that were seen to run have ended */
     int pid;              /* 0 = all */
     unsigned interval_ms; /* 0 = as the rings need it */
     void (*started)(const char *log_dir, const char *run_dir);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/base/parents.h"
 #include "shim/base/paths.h"
 
 uint64_t wall_ns(void)
@@ -110,7 +111,7 @@ static int open_given(struct runfolder *r, const char *path, struct error *e)
 {
     if (set_path(r, path, e) < 0)
         return -1;
-    if (mkdir(r->path, 0777) < 0 && errno != EEXIST)
+    if (parents_make(r->path) < 0 || (mkdir(r->path, 0777) < 0 && errno != EEXIST))
         return error_set(e, r->path, 0, "can't make the run folder: %s", strerror(errno));
     return open_folder(r, e);
 }

@@ -5,24 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/base/parents.h"
 #include "shim/base/replace.h"
 #include "shim/prove/tune/tune.h"
-
-static int make_parents(const char *path)
-{
-    char copy[TUNE_PATH];
-
-    snprintf(copy, sizeof(copy), "%s", path);
-    for (char *p = copy + 1; (p = strchr(p, '/')); *p++ = '/') {
-        *p = '\0';
-        if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-            return -1;
-    }
-    return 0;
-}
 
 static int place_of(const struct tune *t, char *path, size_t size, struct error *e)
 {
@@ -97,7 +84,7 @@ int tune_install(struct tune *t, struct error *e)
             "is there, and no work of tune: name another profile with --write, or move it");
     if (!t->profile[0])
         return 0;
-    if (make_parents(path) < 0 || copy_over(t->profile, path) < 0)
+    if (parents_make(path) < 0 || copy_over(t->profile, path) < 0)
         return error_set(e, path, 0, "can't be written: %s; the profile is in %s", strerror(errno),
                          t->profile);
     snprintf(t->written, sizeof(t->written), "%s", path);
