@@ -123,7 +123,8 @@ const char *process_label(const struct run *r, uint32_t process, char *buf, size
     int32_t rank = -1, ranks = 0;
     unsigned count = 0;
 
-    /* The largest communicator names the ranks, when the process is one of them only. */
+    /* The largest communicator names the ranks, when the process is one of them only, and no other
+     * communicator, of a second server say, has such ranks as well. */
     for (uint32_t i = 0; i < r->comm_count; i++) {
         const struct run_comm *c = &r->comms[i];
         if (c->ranks <= ranks)
@@ -136,7 +137,7 @@ const char *process_label(const struct run *r, uint32_t process, char *buf, size
                 count++;
             }
     }
-    if (count == 1) {
+    if (count == 1 && r->process_count <= (uint32_t)ranks) {
         snprintf(buf, size, "rank %d", rank);
         return buf;
     }

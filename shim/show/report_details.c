@@ -122,10 +122,44 @@ static const char *read_text(const struct run_setting *s, const struct run_setti
     return s->read == SETTING_READ ? "yes" : s->read == SETTING_NOT_READ ? "no" : "not known";
 }
 
+static bool same_value(const struct run_setting_value *a, const struct run_setting_value *b)
+{
+    return a->value && b->value ? !strcmp(a->value, b->value) && a->origin == b->origin
+                                : a->value == b->value;
+}
+
+#define NAMED 3 /* processes, of those that have the same value */
+
+/* "rank 0", or "rank 0, rank 2, rank 3 and 5 more": those from p on with p's value. */
+static void processes_with(const struct run *r, const struct run_setting *s, uint32_t p, char *buf,
+                           size_t size)
+{
+    uint32_t count = 0;
+    size_t at = 0;
+    char label[300];
+
+    for (uint32_t q = p; q < r->process_count; q++) {
+        if (!same_value(&s->by_process[p], &s->by_process[q]) || ++count > NAMED)
+            continue;
+        at += (size_t)snprintf(buf + at, size - at, "%s%s", count > 1 ? ", " : "",
+                               process_label(r, q, label, sizeof(label)));
+    }
+    if (count > NAMED)
+        snprintf(buf + at, size - at, " and %u more", count - NAMED);
+}
+
+static bool told_before(const struct run_setting *s, uint32_t p)
+{
+    for (uint32_t q = 0; q < p; q++)
+        if (same_value(&s->by_process[q], &s->by_process[p]))
+            return true;
+    return false;
+}
+
 static void print_differences(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
-    char label[300];
+    char labels[NAMED * 302 + 32];
     struct table table;
 
     print_title(t, "settings that differ", "between processes");
@@ -138,8 +172,11 @@ static void print_differences(const struct overview *f, const struct term *t)
         const struct run_setting *s = &f->settings.items[i];
         for (uint32_t p = 0; s->differs && p < r->process_count; p++) {
             const struct run_setting_value *v = &s->by_process[p];
+            if (told_before(s, p))
+                continue;
+            processes_with(r, s, p, labels, sizeof(labels));
             table_cell(&table, "%s", s->name);
-            table_cell(&table, "%s", process_label(r, p, label, sizeof(label)));
+            table_cell(&table, "%s", labels);
             table_cell(&table, "%s", v->value ? v->value : "(not set)");
             table_cell(&table, "%s", v->value ? origin_label(v->origin) : "");
         }
@@ -235,6 +272,49 @@ void print_rules(const struct overview *f, const struct term *t)
 
 /* ---- not intercepted, warnings --------------------------------------------------------------- */
 
+static bool has_note(const struct log_file *log, const struct ncclshim_note *wanted)
+{
+    const struct ncclshim_note *n = NULL;
+
+    while ((n = log_note_next(log, n)))
+        if (n->type == wanted->type && n->bytes == wanted->bytes &&
+            !memcmp(n + 1, wanted + 1, n->bytes - sizeof(*n)))
+            return true;
+    return false;
+}
+
+/*
+ * What processes noted, each text once: "rank 0 and 7 more: TEXT". `title`, once told, is NULL;
+ * `rest` is said behind the text.
+ */
+static void print_notes(const struct run *r, uint32_t type, const char **title, const char *rest,
+                        const struct term *t)
+{
+    char label[300], others[40], text[1024];
+
+    for (uint32_t i = 0; i < r->process_count; i++) {
+        const struct ncclshim_note *n = NULL;
+        while ((n = log_note_next(r->processes[i].log, n))) {
+            bool before = false;
+            uint32_t more = 0;
+            if (n->type != type)
+                continue;
+            for (uint32_t q = 0; q < i && !before; q++)
+                before = has_note(r->processes[q].log, n);
+            if (before)
+                continue;
+            for (uint32_t q = i + 1; q < r->process_count; q++)
+                more += has_note(r->processes[q].log, n);
+            if (*title)
+                print_title(t, *title, "of the shim in the server");
+            *title = NULL;
+            snprintf(others, sizeof(others), more ? " and %u more" : "", more);
+            log_note_text(n, 0, text, sizeof(text));
+            note(t, "%s%s: %s%s", process_label(r, i, label, sizeof(label)), others, text, rest);
+        }
+    }
+}
+
 static bool any_missed(const struct overview *f)
 {
     if (f->run->missed_calls)
@@ -248,58 +328,46 @@ static bool any_missed(const struct overview *f)
     return false;
 }
 
+#define MISSED_SHOWN 8 /* communicators */
+
 void print_missed(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
-    char label[300], text[512], a[UNIT_SIZE], b[UNIT_SIZE];
+    char label[300], a[UNIT_SIZE], b[UNIT_SIZE];
+    const char *told = NULL;
+    uint32_t count = 0;
 
     if (!any_missed(f))
         return;
     print_title(t, "not intercepted", "");
     for (uint32_t i = 0; i < r->comm_count; i++) {
         const struct run_comm *c = &r->comms[i];
-        if (c->missed_calls)
-            note(t, "%s: %s of %s calls were not intercepted",
-                 comm_label(r, i, label, sizeof(label)), unit_count(c->missed_calls, a),
-                 unit_count(c->wrapped_calls + c->missed_calls, b));
+        if (!c->missed_calls || ++count > MISSED_SHOWN)
+            continue;
+        note(t, "%s: %s of %s calls were not intercepted", comm_label(r, i, label, sizeof(label)),
+             unit_count(c->missed_calls, a), unit_count(c->wrapped_calls + c->missed_calls, b));
     }
-    for (uint32_t i = 0; i < r->process_count; i++) {
-        const struct ncclshim_note *n = NULL;
-        while ((n = log_note_next(r->processes[i].log, n))) {
-            if (n->type != NCCLSHIM_NOTE_MISSED)
-                continue;
-            log_note_text(n, 0, text, sizeof(text));
-            note(t, "%s: %s is loaded, and no call to it came through the shim",
-                 process_label(r, i, label, sizeof(label)), text);
-        }
-    }
+    if (count > MISSED_SHOWN)
+        note(t, "and calls of %u more communicators", count - MISSED_SHOWN);
+    print_notes(r, NCCLSHIM_NOTE_MISSED, &told,
+                " is loaded, and no call to it came through the shim", t);
 }
 
 void print_warnings(const struct overview *f, const struct term *t)
 {
     const struct run *r = f->run;
-    bool titled = false;
+    const char *title = "warnings";
+    char label[300];
 
+    print_notes(r, NCCLSHIM_NOTE_WARNING, &title, "", t);
     for (uint32_t i = 0; i < r->process_count; i++) {
-        const struct ncclshim_note *n = NULL;
-        while ((n = log_note_next(r->processes[i].log, n))) {
-            char label[300], text[1024];
-            if (n->type != NCCLSHIM_NOTE_WARNING)
-                continue;
-            if (!titled)
-                print_title(t, "warnings", "of the shim in the server");
-            titled = true;
-            log_note_text(n, 0, text, sizeof(text));
-            note(t, "%s: %s", process_label(r, i, label, sizeof(label)), text);
-        }
-        if (r->processes[i].log->head.notes_lost) {
-            char label[300];
-            if (!titled)
-                print_title(t, "warnings", "of the shim in the server");
-            titled = true;
-            note(t, "%s: %llu notes found no room in the log",
-                 process_label(r, i, label, sizeof(label)),
-                 (unsigned long long)r->processes[i].log->head.notes_lost);
-        }
+        if (!r->processes[i].log->head.notes_lost)
+            continue;
+        if (title)
+            print_title(t, title, "of the shim in the server");
+        title = NULL;
+        note(t, "%s: %llu notes found no room in the log",
+             process_label(r, i, label, sizeof(label)),
+             (unsigned long long)r->processes[i].log->head.notes_lost);
     }
 }

@@ -9,6 +9,7 @@
 #include "shim/show/table.h"
 
 #define ROWS_SHOWN 12 /* of one communicator, without --all */
+#define COMMS_SHOWN 8 /* without --all */
 #define PASSES_SHOWN 8
 #define LABEL_COLUMNS 10 /* of the header: "measuring " */
 
@@ -316,12 +317,37 @@ static void print_hints(const struct overview *f, const struct term *t)
     }
 }
 
+/* Of the communicators that made calls, those that take most of the time. */
+static void print_comms(const struct overview *f, const struct report_options *o,
+                        const struct term *t)
+{
+    const struct run *r = f->run;
+    uint32_t count = 0, shown, at = 0;
+    uint64_t left_ns = 0, all_ns = 0;
+    char a[UNIT_SIZE];
+
+    for (uint32_t i = 0; i < r->row_count; i++)
+        count += !i || r->rows[i].comm != r->rows[i - 1].comm;
+    shown = o->all || count <= COMMS_SHOWN + 2 ? count : COMMS_SHOWN;
+    for (uint32_t i = 0; i < r->row_count; i++) {
+        if (!i || r->rows[i].comm != r->rows[i - 1].comm) {
+            if (at < shown)
+                print_comm(f, r->rows[i].comm, o, t);
+            at++;
+        }
+        all_ns += r->rows[i].ns.sum;
+        left_ns += at > shown ? r->rows[i].ns.sum : 0;
+    }
+    if (shown < count)
+        fprintf(t->out, "\n... and %u more communicators, %s of the time: --all, or --comm NAME\n",
+                count - shown, unit_percent(all_ns ? (double)left_ns / (double)all_ns : 0, a));
+}
+
 void report_text(const struct overview *f, const struct report_options *o, const struct term *t)
 {
     print_header(f, t);
     print_passes(f, t, o->all);
-    for (uint32_t i = 0; i < f->run->comm_count; i++)
-        print_comm(f, i, o, t);
+    print_comms(f, o, t);
     if (!f->run->row_count)
         fprintf(t->out, "\nno collective is on record\n");
     print_hints(f, t);

@@ -64,6 +64,12 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+void loglist_sort(struct loglist *l)
+{
+    if (l->count)
+        qsort(l->paths, l->count, sizeof(*l->paths), by_path);
+}
+
 int loglist_read(const char *folder, bool deep, struct loglist *l)
 {
     int rc;
@@ -71,8 +77,7 @@ int loglist_read(const char *folder, bool deep, struct loglist *l)
     l->paths = NULL;
     l->count = 0;
     rc = add_all(folder, deep, l);
-    if (l->count)
-        qsort(l->paths, l->count, sizeof(*l->paths), by_path);
+    loglist_sort(l);
     return rc;
 }
 

@@ -20,6 +20,7 @@ int loglist_read(const char *folder, bool deep, struct loglist *l);
 bool loglist_has(const struct loglist *l, const char *name);
 /* Add one path. 0, or -1 with errno set. */
 int loglist_add(struct loglist *l, const char *folder, const char *name);
+void loglist_sort(struct loglist *l);
 void loglist_free(struct loglist *l);
 
 #endif

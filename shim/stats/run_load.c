@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The processes of a run: which logs there are, and what each says of itself. */
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "shim/stats/loglist.h"
 #include "shim/stats/records.h"
 #include "shim/stats/run.h"
+#include "shim/stats/run_json.h"
 
 static int no_memory(const char *path, struct error *e)
 {
@@ -202,124 +202,124 @@ static int add_log(struct run *r, const char *path, const char *folder, const st
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-static const char *text_at(const json_t *array, size_t i)
-{
-    const char *text = json_string_value(json_array_get(array, i));
-
-    return text ? text : "";
-}
-
-static char *join_array(const json_t *array)
-{
-    size_t size = 1, i;
-    char *text, *at;
-
-    for (i = 0; i < json_array_size(array); i++)
-        size += strlen(text_at(array, i)) + 1;
-    at = text = malloc(size);
-    if (!text)
-        return NULL;
-    *at = '\0';
-    for (i = 0; i < json_array_size(array); i++)
-        at += sprintf(at, "%s%s", i ? " " : "", text_at(array, i));
-    return text;
-}
-
-static char *copy_text(const json_t *object, const char *key)
-{
-    const char *s = json_string_value(json_object_get(object, key));
-
-    return s ? strdup(s) : NULL;
-}
-
-/* *log_dir: where the live logs are, malloc'ed; NULL when all were taken over. */
-static int read_run_json(struct run *r, const char *folder, char **log_dir, struct error *e)
-{
-    json_error_t je;
-    json_t *j, *v;
-    char path[4096 + 256];
-
-    snprintf(path, sizeof(path), "%s/run.json", folder);
-    if (access(path, R_OK) != 0)
-        return 0;
-    j = json_load_file(path, 0, &je);
-    if (!j)
-        return error_set(e, path, je.line, "not a run's description: %s", je.text);
-    if (json_is_array(json_object_get(j, "command")))
-        r->command = join_array(json_object_get(j, "command"));
-    r->profile = copy_text(j, "profile");
-    r->profile_path = copy_text(j, "profile_path");
-    r->started_ns = (uint64_t)json_integer_value(json_object_get(j, "started_ns"));
-    r->ended_ns = (uint64_t)json_integer_value(json_object_get(j, "ended_ns"));
-    if ((v = json_object_get(j, "exit_code")))
-        r->exit_code = (int)json_integer_value(v);
-    if ((v = json_object_get(j, "signal")) && json_is_integer(v))
-        r->signal = (int)json_integer_value(v);
-    r->simulated = json_is_true(json_object_get(j, "simulated"));
-    *log_dir = copy_text(j, "log_dir");
-    json_decref(j);
-    return 0;
-}
-
 /* A log that its collector has not taken over is read where it lives; the folder has but a copy. */
-static int load_log(struct run *r, const struct loglist *live, const char *path,
+static int load_log(struct run *r, const char *folder, const struct loglist *live, const char *path,
                     const struct run_filter *f, struct error *e)
 {
     const char *name = strrchr(path, '/') + 1;
 
     for (size_t i = 0; i < live->count; i++)
         if (!strcmp(strrchr(live->paths[i], '/') + 1, name) &&
-            add_log(r, live->paths[i], r->path, f, e) == 0)
+            add_log(r, live->paths[i], folder, f, e) == 0)
             return 0;
-    return add_log(r, path, r->path, f, e);
+    return add_log(r, path, folder, f, e);
 }
 
 /* Of a process that the collector had not saved when we looked; it may have, since. */
-static int load_unsaved(struct run *r, const char *path, const struct run_filter *f,
-                        struct error *e)
+static int load_unsaved(struct run *r, const char *folder, const char *path,
+                        const struct run_filter *f, struct error *e)
 {
     char saved[4096 + 256];
-    int rc = add_log(r, path, r->path, f, e);
+    int rc = add_log(r, path, folder, f, e);
 
     if (rc != 1)
         return rc;
-    snprintf(saved, sizeof(saved), "%s%s", r->path, strrchr(path, '/'));
-    return add_log(r, saved, r->path, f, e);
+    snprintf(saved, sizeof(saved), "%s%s", folder, strrchr(path, '/'));
+    return add_log(r, saved, folder, f, e);
 }
 
-static int load_logs(struct run *r, const struct loglist *own, const struct loglist *live,
-                     const struct run_filter *f, struct error *e)
+static int load_logs(struct run *r, const char *folder, const struct loglist *own,
+                     const struct loglist *live, const struct run_filter *f, struct error *e)
 {
     for (size_t i = 0; i < own->count; i++)
-        if (load_log(r, live, own->paths[i], f, e) < 0)
+        if (load_log(r, folder, live, own->paths[i], f, e) < 0)
             return -1;
     for (size_t i = 0; i < live->count; i++)
         if (!loglist_has(own, strrchr(live->paths[i], '/') + 1) &&
-            load_unsaved(r, live->paths[i], f, e) < 0)
+            load_unsaved(r, folder, live->paths[i], f, e) < 0)
             return -1;
-    if (r->process_count == 0)
-        return error_set(e, r->path, 0,
-                         "holds no log (*" NCCLSHIM_LOG_SUFFIX "): no process of that run made an "
-                         "NCCL call under the shim, or this is not a run folder");
     return 0;
 }
 
-static int load_folder(struct run *r, const struct run_filter *f, struct error *e)
+/* *ended_ns: when its collecting ended, 0 = not yet. */
+static int load_folder(struct run *r, const char *folder, const struct run_filter *f,
+                       uint64_t *ended_ns, struct error *e)
 {
     struct loglist own = {0}, live = {0};
-    char *log_dir = NULL;
-    int rc = read_run_json(r, r->path, &log_dir, e);
+    struct run_json j;
+    int rc = run_json_read(folder, &j, e);
 
     /* The living first: what a collector takes over meanwhile is then in both. */
-    if (rc == 0 && log_dir)
-        loglist_read(log_dir, false, &live); /* gone with the last process: nothing is missing */
-    if (rc == 0 && loglist_read(r->path, r->live, &own) < 0)
-        rc = error_set(e, r->path, 0, "can't open the run: %s", strerror(errno));
+    if (rc == 0 && j.log_dir)
+        loglist_read(j.log_dir, false, &live); /* gone with the last process: nothing is missing */
+    if (rc == 0 && loglist_read(folder, r->live, &own) < 0)
+        rc = error_set(e, folder, 0, "can't open the run: %s", strerror(errno));
     if (rc == 0)
-        rc = load_logs(r, &own, &live, f, e);
+        rc = load_logs(r, folder, &own, &live, f, e);
+    *ended_ns = j.ended_ns;
+    run_json_take(r, &j);
     loglist_free(&own);
     loglist_free(&live);
-    free(log_dir);
+    return rc;
+}
+
+/* When processes ran; one that was killed, at most until its collecting ended. */
+static void span_of(const struct run_process *p, uint32_t count, uint64_t ended_ns, uint64_t *first,
+                    uint64_t *last)
+{
+    uint64_t killed = ended_ns ? ended_ns : UINT64_MAX;
+
+    *first = UINT64_MAX;
+    *last = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ncclshim_log_header *h = &p[i].log->head;
+        uint64_t end = h->closed_ns ? h->closed_ns : killed;
+
+        *first = h->created_ns < *first ? h->created_ns : *first;
+        *last = end > *last ? end : *last;
+    }
+}
+
+/*
+ * A run on several nodes, each of which has its own run folder below this one. Nodes of one run all
+ * run at some moment; the turns of `ab`, and runs of other days, do not.
+ */
+static int load_nodes(struct run *r, const struct run_filter *f, struct error *e)
+{
+    uint64_t ended, first, last, last_start = 0, first_end = UINT64_MAX;
+    struct loglist nodes;
+    int rc = run_json_nodes(r->path, &nodes, e);
+
+    for (size_t i = 0; i < nodes.count && rc == 0; i++) {
+        uint32_t before = r->process_count;
+
+        rc = load_folder(r, nodes.paths[i], f, &ended, e);
+        if (rc < 0 || r->process_count == before)
+            continue;
+        span_of(r->processes + before, r->process_count - before, ended, &first, &last);
+        last_start = first > last_start ? first : last_start;
+        first_end = last < first_end ? last : first_end;
+        if (last_start > first_end)
+            rc = error_set(e, r->path, 0,
+                           "holds %zu runs, and they are not the nodes of one, which run at the "
+                           "same time: name one of them, such as %s",
+                           nodes.count, nodes.paths[nodes.count - 1]);
+    }
+    loglist_free(&nodes);
+    return rc;
+}
+
+static int load_folders(struct run *r, const struct run_filter *f, struct error *e)
+{
+    uint64_t ended;
+    int rc = load_folder(r, r->path, f, &ended, e);
+
+    if (rc == 0 && r->process_count == 0 && !r->live)
+        rc = load_nodes(r, f, e);
+    if (rc == 0 && r->process_count == 0)
+        rc = error_set(e, r->path, 0,
+                       "holds no log (*" NCCLSHIM_LOG_SUFFIX "): no process of that run made an "
+                       "NCCL call under the shim, or this is not a run folder");
     return rc;
 }
 
@@ -342,5 +342,5 @@ int run_load(struct run *r, const struct run_filter *f, struct error *e)
 
     if (stat(r->path, &st) < 0)
         return error_set(e, r->path, 0, "%s", strerror(errno));
-    return S_ISDIR(st.st_mode) ? load_folder(r, f, e) : load_file(r, f, e);
+    return S_ISDIR(st.st_mode) ? load_folders(r, f, e) : load_file(r, f, e);
 }

@@ -323,6 +323,67 @@ def test_kept_records_and_bare_logs_give_the_same_report(box):
     assert a["communicators"] == b["communicators"] and a["passes"] == b["passes"]
 
 
+def by_node(box):
+    """The four ranks of a run, two on each of two nodes, whose collectors wrote a run folder each."""
+    (box.dir / "whole").mkdir()
+    server = Server(box.dir / "whole", 4)
+    for _ in range(20):
+        server.replay()
+    server.counts()
+    server.close()
+    for node, pids, started, ended in (("na", (4000, 4001), T0, T0 + 50 * 10**9), ("nb", (4002, 4003), T0 - 7, T0 + 60 * 10**9)):
+        (box.dir / "job" / node).mkdir(parents=True)
+        for pid in pids:
+            log, = (box.dir / "whole").glob("*-%d-*.ncclshim" % pid)
+            shutil.copy(log, box.dir / "job" / node)
+        runs.run_json(box.dir / "job" / node, started_ns=started, ended_ns=ended)
+    runs.run_json(box.dir / "whole", started_ns=T0 - 7, ended_ns=T0 + 60 * 10**9)
+
+
+def test_a_folder_with_a_run_folder_of_each_node_is_one_run(box):
+    by_node(box)
+    whole, job = box.json("report", "whole"), box.json("report", "job")
+    for r in (whole, job):
+        del r["run"]["name"], r["run"]["path"]
+    assert job == whole and len(job["communicators"][0]["arrivals"]["ranks"]) == 4
+    assert box.cli("compare", "whole", "job").code == 0
+
+
+def test_runs_that_did_not_run_at_one_time_are_not_taken_for_one(box):
+    by_node(box)
+    for log in (box.dir / "job" / "nb").glob("*.ncclshim"):
+        with open(log, "r+b") as f:  # made when the others were closed
+            f.seek(176)
+            f.write(struct.pack("<Q", time.time_ns()))
+    done = box.cli("report", "job")
+    assert done.code == 2 and "holds 2 runs" in done.err and "job/nb" in done.err
+    assert box.cli("report", "job/nb").code == 0
+    (box.dir / "job" / "nb" / "run.json").write_text("{")
+    assert "job/nb/run.json:1" in box.cli("report", "job").err
+
+
+def test_many_communicators_and_processes_are_cut_to_those_that_matter(box):
+    folder = box.dir / "many"
+    folder.mkdir()
+    for p in range(20):
+        log = logmaker.Log(folder, pid=1 + p, start_ticks=1, capacity=64, **runs.COMMON)
+        runs.gpu(log, p)
+        runs.setting(log, "NCCL_PROTO", "LL" if p == 7 else "Simple")
+        log.note(logmaker.NOTE_WARNING, text="the same everywhere")
+        log.comm(ranks=2, rank=0, name="pair%d" % p, hash=100 + p)
+        site = log.site(bytes=1024)
+        log.issue(site)
+        log.record(site, T0, T0 + 1000 * (1 if p else 81))
+        log.close()
+    done = box.cli("report", "many")
+    assert done.out.count("\ncomm pair") == 8 and "... and 12 more communicators, 12 % of the time: --all" in done.out
+    assert re.search(r"NCCL_PROTO +testhost:1, testhost:10, testhost:11 and 16 more +Simple", done.out)
+    assert len(re.findall("NCCL_PROTO.* LL", done.out)) == 1
+    assert done.out.count("the same everywhere") == 1 and "testhost:1 and 19 more: the same everywhere" in done.out
+    assert box.cli("report", "many", "--all").out.count("\ncomm pair") == 20
+    assert box.cli("report", "many", "--comm", "pair19").out.count("\ncomm pair") == 1
+
+
 def test_hundreds_of_sizes_are_cut_to_those_that_matter(box):
     folder = box.dir / "many"
     folder.mkdir()
