@@ -74,7 +74,7 @@ static CUresult make_memory(const struct driver *d, struct gpu *g, uint32_t site
                          sizeof(*g->ring) + (size_t)g->ring->capacity * sizeof(struct ncclshim_record),
                          CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
     if (r != CUDA_SUCCESS) {
-        *what = "cuMemHostRegister of the ring";
+        *what = "cuMemHostRegister of the ring, which must lie on tmpfs,";
         return r;
     }
     g->registered = true;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server under a profile, every all-reduce of every replay in the report."""
+import os
 import re
 import signal
 import struct
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -94,3 +96,14 @@ def test_what_the_shim_measures_for_itself_never_shows_in_the_ring(box):
             early += sum(has_record_of_no_call(log) for log in box.logs.glob("*.ncclshim"))
         assert server.returncode == 0
     assert early == 0
+
+
+def test_logs_on_a_disk_count_the_calls_and_say_what_is_missing(box):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as disk:
+        kind = subprocess.run(["stat", "-f", "-c", "%T", disk], capture_output=True, text=True, check=True).stdout.strip()
+        if kind in ("tmpfs", "ramfs"):
+            pytest.skip("/var/tmp is no disk here")
+        done = box.cli("run", "-o", "r", "--log-dir", os.path.join(disk, "logs"), "--", box.server, "--requests", "1",
+                       "--steps", "3")
+        assert done.code == 0 and "sums: right" in done.out and "calls counted but not timed" in done.err, done
+        assert "which must lie on tmpfs" in " ".join(box.cli("report", "r").out.split())
