@@ -373,6 +373,17 @@ def test_children_have_a_line_each_and_strangers_none(machine):
     assert found.about(102)["text"] == "process 102 python3: uses neither NCCL nor a GPU"
 
 
+@pytest.mark.parametrize("args, name", [
+    (["/usr/bin/python3", "-m", "sglang.launch_server", "--tp", "8"], "python3 -m sglang.launch_server"),
+    (["python3", "/srv/app/serve.py", "--port", "1"], "python3 serve.py"), (["python3", "-c", "import x"], "python3"),
+    (["python3"], "python3"), (["VLLM::Worker_TP0"], "VLLM::Worker_TP0"), (["./build/decode_server", "-m", "x"], "decode_server"),
+    (["sglang::scheduler_TP0 a/b"], "sglang::scheduler_TP0 a/b"), (["x" * 300], "x" * 63), ([], "python3"), (["", "y"], "python3")])
+def test_a_process_has_the_name_that_its_user_knows(machine, args, name):
+    machine.process(100, maps=[SHIM])
+    machine.write("/proc/100/cmdline", "".join(a + "\0" for a in args))
+    assert machine.findings("--pid", 100).about(100)["text"].startswith("process 100 %s: the shim" % name)
+
+
 def test_without_a_pid_it_searches_for_those_that_should_have_a_log(machine):
     machine.process(100, maps=[NCCL])
     machine.process(101, maps=[NCCL], env={"LD_PRELOAD": SHIM})

@@ -134,6 +134,41 @@ static void read_program(struct doctor_process *p, const char *root)
     p->static_exe = f.ours && !f.dynamic;
 }
 
+static const char *last_part(const char *path)
+{
+    const char *slash = path[0] == '/' || path[0] == '.' ? strrchr(path, '/') : NULL;
+
+    return slash ? slash + 1 : path;
+}
+
+/*
+ * What its user calls it: "python3 -m sglang.launch_server", "python3 serve.py", or what the server
+ * put there instead, such as "VLLM::Worker_TP0". The kernel's own name is cut at 15 letters, is
+ * that of a thread, and is "exe" for a program that started itself anew; it is all a zombie has.
+ */
+static void read_name(struct doctor_process *p, const char *root)
+{
+    char path[DOCTOR_PATH];
+    size_t bytes = 0;
+    char *args = doctor_slurp(doctor_path(path, root, "/proc/%d/cmdline", p->pid), 4096, &bytes);
+    const char *first = args ? args : "", *second = first + strlen(first) + 1, *third;
+
+    doctor_line_of(doctor_path(path, root, "/proc/%d/comm", p->pid), p->name, sizeof(p->name));
+    if (!first[0]) {
+        free(args);
+        return;
+    }
+    snprintf(p->name, sizeof(p->name), "%s", last_part(first));
+    if (!strncmp(last_part(first), "python", 6) && second < args + bytes) {
+        third = second + strlen(second) + 1;
+        if (!strcmp(second, "-m") && third < args + bytes)
+            snprintf(p->name, sizeof(p->name), "%s -m %s", last_part(first), third);
+        else if (second[0] != '-')
+            snprintf(p->name, sizeof(p->name), "%s %s", last_part(first), last_part(second));
+    }
+    free(args);
+}
+
 int doctor_process_read(struct doctor_process *p, const char *root, int pid)
 {
     char path[DOCTOR_PATH], *status;
@@ -146,7 +181,7 @@ int doctor_process_read(struct doctor_process *p, const char *root, int pid)
     p->parent = (int)status_number(status, "\nPPid:");
     p->uid = (uid_t)status_number(status, "\nUid:");
     free(status);
-    doctor_line_of(doctor_path(path, root, "/proc/%d/comm", pid), p->name, sizeof(p->name));
+    read_name(p, root);
     read_maps(p, root);
     p->env = doctor_slurp(doctor_path(path, root, "/proc/%d/environ", pid), ENVIRONMENT_MAX,
                           &p->env_bytes);

@@ -18,7 +18,7 @@
 struct doctor_process {
     int pid, parent;
     uid_t uid;
-    char name[64];               /* of its program, by /proc/PID/comm */
+    char name[64];               /* as its user would call it */
     bool readable;               /* maps and environment could be read */
     bool shim;                   /* libncclshim.so is mapped */
     bool cuda;                   /* libcuda.so.1 is mapped */
