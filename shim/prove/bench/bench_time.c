@@ -6,9 +6,6 @@
  * the end of the last is no part of any call, and is several per cent of a batch of small calls.
  * All ranks start together, and the slowest rank's time counts. The measures take turns, repeat
  * after repeat, so that whatever drifts (clocks, temperature, other load) falls on all alike.
- *
- * On the simulator nothing goes before, and of the ranks the one that started last counts: the
- * others' times hold how long the host took to get round to that one.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +72,7 @@ static int time_batch(struct bench_rank *r, uint32_t measure, double *ns)
 {
     float ms = 0;
 
-    if (!r->simulated && play(r, measure) < 0)
+    if (play(r, measure) < 0)
         return -1;
     GPUAPI_CU(r->e, event_record(r->span[0], r->stream));
     if (play_batch(r, measure) < 0)
@@ -153,7 +150,7 @@ int bench_warm_up(struct bench_rank *r)
 
 /* ---- timing ---------------------------------------------------------------------------------- */
 
-/* The slowest rank's samples (the simulator: the fastest's), on every rank. */
+/* The slowest rank's samples, on every rank. */
 static int gather_samples(struct bench_rank *r)
 {
     size_t bytes = (size_t)r->set->repeats * sizeof(double);
@@ -165,8 +162,7 @@ static int gather_samples(struct bench_rank *r)
 
         rc = bench_meet_exchange(&r->meet, mine, bytes, all, r->e);
         for (size_t i = 0; rc == 0 && i < (size_t)r->set->repeats * (size_t)r->meet.ranks; i++)
-            if (r->simulated ? all[i] < mine[i % r->set->repeats]
-                             : all[i] > mine[i % r->set->repeats])
+            if (all[i] > mine[i % r->set->repeats])
                 mine[i % r->set->repeats] = all[i];
     }
     free(all);
