@@ -7,7 +7,7 @@
  * The ranks' GPU clocks are brought to the host's clock by anchors. The calls themselves say more:
  * no rank can leave before every rank has come. Where the anchors contradict that, the clock is
  * shifted by as little as it takes; where no shift helps, the calls can't be lined up, and that is
- * said.
+ * said. Ranks on several hosts are lined up by the calls alone.
  */
 #ifndef NCCLSHIM_STATS_WAIT_H
 #define NCCLSHIM_STATS_WAIT_H

@@ -152,6 +152,41 @@ def test_ranks_whose_clocks_can_not_be_brought_together_are_not_lined_up(box):
     assert rows_of(report)[0]["waiting"] is None
 
 
+def on_two_hosts(box, drift_ppm, gap_ns=500_000):
+    """Four ranks, the last two on a host whose clock is hours away and drifts; rank 3 comes 200 us late."""
+    folder = box.dir / "far"
+    folder.mkdir()
+    s = Server(folder, 4, calls=8, seed=5, capacity=8192)
+    hours = 5 * 3600 * 10**9
+    for log in s.logs[2:]:
+        log.m[80:120] = b"11111111-2222-3333-4444-555555555555".ljust(40, b"\0")  # boot_id
+    offset = list(s.offset)
+    for _ in range(400):
+        for r in (2, 3):  # what the GPU shows is that host's time, and nobody knows how far off it is
+            s.offset[r] = offset[r] + hours + int((s.t - T0) * drift_ppm / 1e6)
+        s.replay(late=[(3, 200_000)])
+        s.t += gap_ns
+    s.close()
+    report = box.json("report", "far")
+    return report["communicators"][0]["arrivals"], rows_of(report)[0]["waiting"]
+
+
+@pytest.mark.parametrize("drift_ppm", [0, 20, -200])
+def test_ranks_on_two_hosts_are_lined_up_by_the_calls_themselves(box, drift_ppm):
+    arrivals, waiting = on_two_hosts(box, drift_ppm)
+    assert arrivals["why_not"] is None and arrivals["calls"] >= 3200 - 31
+    assert 0 < arrivals["clock_error_ns"] < 80_000
+    late = [r["late"]["p50_ns"] for r in arrivals["ranks"]]
+    assert late[3] == pytest.approx(200_000, abs=5000) and max(late[:3]) < 5000
+    assert arrivals["ranks"][3]["last"] == arrivals["calls"] == arrivals["decided"]
+    assert waiting["transfer"]["p50_ns"] == pytest.approx(50_000, rel=0.1)
+
+
+def test_calls_that_come_alone_say_nothing_of_other_hosts_clocks(box):
+    arrivals, waiting = on_two_hosts(box, 20, gap_ns=2 * 10**9)
+    assert "several hosts" in arrivals["why_not"] and arrivals["calls"] == 0 and waiting is None
+
+
 def test_settings_that_differ_between_ranks_are_a_table_of_their_own(box):
     make("mixed", box.dir / "mixed")
     done = box.cli("report", "mixed", env=WIDE)
