@@ -28,9 +28,35 @@ uint64_t fake_hash(const void *data, size_t size, uint64_t start)
     return h ^ h >> 29;
 }
 
+/* NCCLSHIM_FAKE_REUSE: what ended, the newest first. The first word of each points to the next. */
+static ncclComm_t ended;
+static pthread_mutex_t ended_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void give_memory(ncclComm_t c)
+{
+    if (!fake_knob("NCCLSHIM_FAKE_REUSE", 0)) {
+        free(c);
+        return;
+    }
+    pthread_mutex_lock(&ended_lock);
+    *(ncclComm_t *)c = ended;
+    ended = c;
+    pthread_mutex_unlock(&ended_lock);
+}
+
+static ncclComm_t take_memory(void)
+{
+    pthread_mutex_lock(&ended_lock);
+    ncclComm_t c = ended;
+    if (c)
+        ended = *(ncclComm_t *)c;
+    pthread_mutex_unlock(&ended_lock);
+    return c ? memset(c, 0, sizeof(*c)) : calloc(1, sizeof(*c));
+}
+
 ncclComm_t fake_comm_new(void)
 {
-    ncclComm_t c = calloc(1, sizeof(*c));
+    ncclComm_t c = take_memory();
     c->start_magic = c->end_magic = FAKE_MAGIC;
     c->fork_generation = fake_fork_generation;
     c->nnodes = 1;
@@ -53,7 +79,7 @@ void fake_comm_unref(ncclComm_t c)
     pthread_cond_destroy(&c->exec_cond);
     free(c->userops);
     free(c->net_name);
-    free(c);
+    give_memory(c);
 }
 
 ncclResult_t fake_comm_check(const struct ncclComm *comm, const char *op)

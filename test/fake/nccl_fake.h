@@ -17,6 +17,7 @@
  *                                call's own choice counts as well as the variable
  *   NCCLSHIM_FAKE_HANG=NAME=VALUE
  *                                the same, but the collective hangs until it is aborted (ten minutes)
+ *   NCCLSHIM_FAKE_REUSE=1        a new communicator gets the address of the one that ended last
  *   NCCLSHIM_FAKE_NCCL_COUNTS=FILE
  *                                at exit, append a line "name count" for each public function entered
  */

@@ -256,6 +256,7 @@ static void unseen_body(struct rank *r)
 /* Ended past the wrappers: the next one may get its address. */
 static void unseen_end_body(struct rank *r)
 {
+    static ncclComm_t first[RANKS];
     static ncclUniqueId id;
     ncclComm_t comm;
 
@@ -264,7 +265,10 @@ static void unseen_end_body(struct rank *r)
             NC(ncclGetUniqueId(&id));
         wait_all(r);
         NC(ncclCommInitRank(&comm, RANKS, id, r->number));
+        if (i == 1)
+            first[r->number] = comm;
         use(r, comm, i);
+        NEED(!getenv("NCCLSHIM_FAKE_REUSE") || comm == first[0] || comm == first[1]);
         wait_all(r);
         NC(((end_comm *)function("pncclCommDestroy"))(comm));
         wait_all(r);
