@@ -44,16 +44,28 @@ CUresult capture_check_unsafe(void)
     return result;
 }
 
-CUresult capture_check_legacy(CUcontext ctx)
+static CUresult beside_legacy(CUcontext ctx, bool spoils)
 {
     CUresult result = CUDA_SUCCESS;
     for (CUstream stream = ctx->streams; stream != NULL; stream = stream->next) {
         if (stream->capture != NULL && (stream->flags & CU_STREAM_NON_BLOCKING) == 0) {
-            capture_spoil(stream->capture);
+            if (spoils) {
+                capture_spoil(stream->capture);
+            }
             result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
         }
     }
     return result;
+}
+
+CUresult capture_check_legacy(CUcontext ctx)
+{
+    return beside_legacy(ctx, true);
+}
+
+CUresult capture_ask_legacy(CUcontext ctx)
+{
+    return beside_legacy(ctx, false);
 }
 
 CUresult capture_check_context(CUcontext ctx)

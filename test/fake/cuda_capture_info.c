@@ -21,7 +21,7 @@ static CUresult get_info(CUstream handle, bool per_thread, const struct info *in
     TRY(stream_get(handle, per_thread, &stream));
     if (stream->legacy) {
         /* While a blocking stream captures, the legacy stream may not even be asked. */
-        TRY(capture_check_legacy(stream->ctx));
+        TRY(capture_ask_legacy(stream->ctx));
     }
     struct capture *capture = stream->capture;
     *info->status = capture == NULL    ? CU_STREAM_CAPTURE_STATUS_NONE

@@ -351,6 +351,8 @@ void capture_unref(struct capture *capture);
 CUresult capture_check_unsafe(void);
 /* For a use of the legacy stream of `ctx`. */
 CUresult capture_check_legacy(CUcontext ctx);
+/* For asking whether it captures: refused alike, but no capture is spoilt (says cuda.h). */
+CUresult capture_ask_legacy(CUcontext ctx);
 /* For waiting for, or asking about, the whole context. */
 CUresult capture_check_context(CUcontext ctx);
 /* Of a stream about to get work: *capturing says whether it goes into a graph. */

@@ -312,6 +312,20 @@ static void using_the_legacy_stream_beside_a_blocking_capture_invalidates_it(voi
     WORKS(cuCtxSynchronize());
 }
 
+static void asking_the_legacy_stream_beside_a_blocking_capture_harms_nothing(void **state)
+{
+    CUstreamCaptureStatus status;
+    CUstream blocking;
+    (void)state;
+    WORKS(cuStreamCreate(&blocking, 0));
+    WORKS(cuStreamBeginCapture(blocking, RELAXED));
+    GIVES(cuStreamIsCapturing(NULL, &status), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    GIVES(cuStreamGetCaptureInfo(NULL, &status, NULL, NULL, NULL, NULL, NULL),
+          CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    ends(blocking, CUDA_SUCCESS);
+    WORKS(cuStreamDestroy(blocking));
+}
+
 /* ---- forks and joins ---- */
 
 struct fork {
@@ -546,6 +560,7 @@ int main(void)
         ON_BENCH(a_capture_ends_in_the_thread_that_began_it),
         ON_BENCH(the_legacy_stream_can_not_be_captured),
         ON_BENCH(using_the_legacy_stream_beside_a_blocking_capture_invalidates_it),
+        ON_BENCH(asking_the_legacy_stream_beside_a_blocking_capture_harms_nothing),
         ON_BENCH(a_fork_that_joins_becomes_a_diamond),
         ON_BENCH(a_fork_that_never_joins_is_refused),
         ON_BENCH(only_the_first_stream_ends_a_capture),
