@@ -175,6 +175,14 @@ def test_t01_an_init_on_another_gpu_leaves_a_strict_capture_valid(box):
     assert [c["device"] for c in log.comms] == [1] and len(log.rings) == 1
 
 
+def test_a_call_on_the_legacy_stream_that_the_driver_refuses_leaves_the_capture_beside_it_valid(box):
+    """A stamp put on that stream would be the first work there, and invalidate the capture."""
+    log = run(box, "capture-legacy-beside")
+    assert timed(log) == {(ALL_REDUCE, 8000, False): RANKS}
+    assert issued(log) == {(ALL_REDUCE, 4000): 0, (ALL_REDUCE, 8000): RANKS}
+    assert [c["failed_calls"] for c in log.comms] == [1] * RANKS
+
+
 def test_a_fork_and_join_over_two_streams_is_timed_on_both(box):
     """Only the second follows another directly: two streams end in front of the third, and work stands before the last."""
     log = run(box, "capture-fork-join")

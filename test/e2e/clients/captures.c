@@ -280,9 +280,34 @@ static void streams(void)
     on_ranks(streams_body, true);
 }
 
+/* While a blocking stream captures, NCCL refuses the legacy stream; the capture stays good. */
+static void legacy_beside_body(struct rank *r)
+{
+    CUstream blocking;
+    CUgraph graph;
+
+    CU(cuStreamCreate(&blocking, 0));
+    CU(cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+    CU(cuMemsetD8Async(r->buffer, 0, 4096, blocking));
+    NEED(reduce(r, 1000, NULL) != ncclSuccess);
+    CU(cuMemsetD8Async(r->buffer, 0, 4096, blocking));
+    CU(cuStreamEndCapture(blocking, &graph));
+    CU(cuGraphDestroy(graph));
+    CU(cuStreamDestroy(blocking));
+    wait_all(r);
+    NC(reduce(r, 2000, NULL));
+    CU(cuCtxSynchronize());
+}
+
+static void legacy_beside(void)
+{
+    on_ranks(legacy_beside_body, true);
+}
+
 const struct shape capture_shapes[] = {
     {"capture-replays", replays}, {"capture-strict", strict}, {"capture-fork-join", fork_join},
     {"capture-update", update},   {"capture-twice", twice},   {"capture-many", many},
     {"capture-two-gpus", two_gpus}, {"streams", streams},       {"capture-beside-init", beside_init},
+    {"capture-legacy-beside", legacy_beside},
     {NULL, NULL},
 };
