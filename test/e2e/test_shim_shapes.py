@@ -13,7 +13,7 @@ ALL_REDUCE, SEND, RECV, GROUP = 0, 8, 9, 10
 LL, SIMPLE, UNKNOWN = 0, 2, 255
 CAPTURED, TIMED, PART, CHAINED = 1, 2, 4, 16
 NONBLOCKING, ADOPTED = 1, 2
-READY, ENDED = 2, 4
+READY, FAILED, ENDED = 2, 3, 4
 RANKS = 2
 
 
@@ -318,6 +318,32 @@ def test_p06_two_hundred_forks_among_calls_hang_nothing_and_keep_the_parents_log
     log = run(box, "process-forks")
     assert log.head["state"] == 2
     assert sum(timed(log).values()) == sum(c["wrapped_calls"] for c in log.comms)
+
+
+def fates(log):
+    return [(c["state"], c["wrapped_calls"], c["failed_calls"], c["ended_ns"]) for c in log.comms]
+
+
+def fork_and_go_on(box, **env):
+    done = box.preload(box.build / "clients" / "shapes", "process-inherited", env=env)
+    assert done.code == 0 and done.out == "done\n", done
+    return done.err
+
+
+def test_p06_a_forked_child_has_a_log_of_its_own_and_writes_nothing_into_its_parents(box):
+    assert fork_and_go_on(box) == ""
+    child, parent = sorted(map(logmaker.parse, box.logs.glob("*.ncclshim")), key=lambda log: len(log.comms))
+    assert fates(parent) == [(READY, 2, 0, 0)] * RANKS
+    assert timed(parent) == {(ALL_REDUCE, 4000, False): 2 * RANKS} and parent.head["state"] == logmaker.OPEN
+    assert [(c["state"], c["wrapped_calls"]) for c in child.comms] == [(FAILED, 0)] and child.head["state"] == logmaker.CLOSED
+    assert (child.sites, child.rings) == ([], {})
+    for kind in (logmaker.NOTE_COMMAND, logmaker.NOTE_PROFILE, logmaker.NOTE_LIBRARY):
+        assert [n["type"] for n in child.notes].count(kind) == 1
+
+
+def test_p06_a_forked_child_says_for_itself_why_it_has_no_log(box):
+    told = fork_and_go_on(box, NCCLSHIM_LOG_DIR="/dev/null/logs").splitlines()
+    assert len(told) == 2 and len(set(told)) == 1 and "no log" in told[0], told
 
 
 @pytest.mark.parametrize("end", ["kill", "abort", "_exit", "exec", "quick_exit", "exit"])

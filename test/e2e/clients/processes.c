@@ -65,6 +65,52 @@ static void forks(void)
     NEED(bad == 0);
 }
 
+/*
+ * A child that goes on with what it inherited, before and after it has a log of its own: its init
+ * fails, since CUDA does not work in a child. The parent ends without destroying its communicators.
+ */
+static void go_on(struct rank *r, ncclUniqueId id)
+{
+    ncclComm_t own;
+
+    NEED(reduce(r, 1000, r->stream) != ncclSuccess);
+    NEED(ncclCommInitRank(&own, 1, id, 0) != ncclSuccess);
+    NEED(reduce(r, 1000, r->stream) != ncclSuccess);
+    NEED(ncclCommDestroy(r->comm) != ncclSuccess);
+    exit(0);
+}
+
+static void inherited_body(struct rank *r)
+{
+    ncclUniqueId id;
+    int status;
+
+    NC(reduce(r, 1000, r->stream));
+    CU(cuStreamSynchronize(r->stream));
+    wait_all(r);
+    if (r->number == 0) {
+        NC(ncclGetUniqueId(&id));
+        pid_t child = fork();
+        if (child == 0)
+            go_on(r, id);
+        NEED(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    }
+    wait_all(r);
+    NC(reduce(r, 1000, r->stream));
+    CU(cuStreamSynchronize(r->stream));
+    wait_all(r);
+    if (r->number == 0) {
+        puts("done");
+        fflush(stdout);
+        _exit(0);
+    }
+}
+
+static void inherited(void)
+{
+    on_ranks(inherited_body, true);
+}
+
 static void end_as(const char *end)
 {
     if (!end)
@@ -240,6 +286,7 @@ static void no_malloc(void)
 
 const struct shape process_shapes[] = {
     {"process-forks", forks},
+    {"process-inherited", inherited},
     {"process-ending", ending},
     {"process-mid-replay", mid_replay},
     {"process-no-malloc", no_malloc},
