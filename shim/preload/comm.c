@@ -434,15 +434,14 @@ struct comm *comm_for_plugin(uint64_t hash, const char *name, int nodes, int ran
     return c;
 }
 
+/* Places are taken one after the other: those behind the number of births were never touched. */
 void comm_forget(void)
 {
-    for (unsigned b = 0; b < BUCKETS; b++)
-        for (unsigned i = 0; i < BUCKET_ROOM; i++) {
-            struct comm *c = atomic_load_explicit(&buckets[b][i].comm, memory_order_relaxed);
-            if (!c)
-                continue;
-            /* Handles stay known (a child may still call destroy), but nothing is written. */
-            c->entry = NULL;
-            c->gpu = NULL;
-        }
+    int used = atomic_load_explicit(&births, memory_order_relaxed);
+
+    for (int i = 0; i < used && i < COMM_LIVE_MAX; i++) {
+        /* Handles stay known (a child may still call destroy), but nothing is written. */
+        pool[i].entry = NULL;
+        pool[i].gpu = NULL;
+    }
 }

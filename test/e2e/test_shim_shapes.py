@@ -325,14 +325,15 @@ def fates(log):
 
 
 def fork_and_go_on(box, **env):
+    """What was said, and the logs of child and parent."""
     done = box.preload(box.build / "clients" / "shapes", "process-inherited", env=env)
     assert done.code == 0 and done.out == "done\n", done
-    return done.err
+    return done.err, *sorted(map(logmaker.parse, box.logs.glob("*.ncclshim")), key=lambda log: len(log.comms))
 
 
 def test_p06_a_forked_child_has_a_log_of_its_own_and_writes_nothing_into_its_parents(box):
-    assert fork_and_go_on(box) == ""
-    child, parent = sorted(map(logmaker.parse, box.logs.glob("*.ncclshim")), key=lambda log: len(log.comms))
+    said, child, parent = fork_and_go_on(box)
+    assert said == ""
     assert fates(parent) == [(READY, 2, 0, 0)] * RANKS
     assert timed(parent) == {(ALL_REDUCE, 4000, False): 2 * RANKS} and parent.head["state"] == logmaker.OPEN
     assert [(c["state"], c["wrapped_calls"]) for c in child.comms] == [(FAILED, 0)] and child.head["state"] == logmaker.CLOSED
@@ -341,8 +342,15 @@ def test_p06_a_forked_child_has_a_log_of_its_own_and_writes_nothing_into_its_par
         assert [n["type"] for n in child.notes].count(kind) == 1
 
 
+def test_p06_a_forked_child_counts_nothing_for_a_communicator_that_was_made_unseen(box):
+    _, child, parent = fork_and_go_on(box, SHAPES_UNSEEN="1")
+    assert fates(parent) == [(READY, 1, 0, 0)] * RANKS
+    assert {c["flags"] & ADOPTED for c in parent.comms} == {0, ADOPTED}
+    assert [c["state"] for c in child.comms] == [FAILED]
+
+
 def test_p06_a_forked_child_says_for_itself_why_it_has_no_log(box):
-    told = fork_and_go_on(box, NCCLSHIM_LOG_DIR="/dev/null/logs").splitlines()
+    told = fork_and_go_on(box, NCCLSHIM_LOG_DIR="/dev/null/logs")[0].splitlines()
     assert len(told) == 2 and len(set(told)) == 1 and "no log" in told[0], told
 
 
