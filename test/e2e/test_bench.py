@@ -310,6 +310,16 @@ def test_a_wrong_result_is_named_and_ends_with_1(box, more):
     assert not ranks_alive(box)
 
 
+@pytest.mark.parametrize("step", ["all_gather float32 count=1000 in_place=yes", "all_reduce float32 count=1000"])
+def test_a_library_that_stops_writing_is_not_believed_for_what_it_wrote_before(box, step):
+    """The first check is good; from there on the outputs hold the right values, and nothing is written any more."""
+    (box.dir / "w").write_text("workload 1\ncomm tp all\neager\nstep %s comm=tp runs=6\n" % step)
+    asked = (*QUICK, "--workload", "w", "--ranks", 2, "--no-stamps")
+    assert bench(box, *asked)["rows"][0]["wrong"] == 0
+    row = bench(box, *asked, code=1, env={"NCCLSHIM_FAKE_SKIP_DATA": 30})["rows"][0]
+    assert row["wrong"] > 0 and len(row["samples_ns"]) == 3
+
+
 def test_without_checks_a_wrong_result_passes_unseen(box):
     j = bench(box, *SMALL, "--no-check", env={"NCCLSHIM_FAKE_WRONG": "NCCL_PROTO=LL"})
     assert j["checked"] == 0 and j["error"] is None

@@ -26,7 +26,7 @@
 
 static struct {
     pthread_once_t once;
-    bool skip_data;
+    uint64_t skip_data; /* from a communicator's collective of this number on; 0 = never */
     int straggler_rank;
     uint64_t straggler_ns, straggler_every;
     char wrong[2][64], hang[2][64]; /* name, value */
@@ -43,7 +43,7 @@ static void split_pair(const char *text, char pair[2][64])
 
 static void read_knobs(void)
 {
-    knobs.skip_data = fake_knob("NCCLSHIM_FAKE_SKIP_DATA", 0) != 0;
+    knobs.skip_data = (uint64_t)fake_knob("NCCLSHIM_FAKE_SKIP_DATA", 0);
     const char *s = getenv("NCCLSHIM_FAKE_STRAGGLER");
     unsigned long long ns = 0, every = 1;
     if (s && sscanf(s, "%d:%llu:%llu", &knobs.straggler_rank, &ns, &every) >= 2) {
@@ -94,8 +94,14 @@ static void hang(ncclComm_t comm)
     comm->broken = true;
 }
 
+static bool skips(const struct ncclComm *comm)
+{
+    return knobs.skip_data && comm->exec_seq + 1 >= knobs.skip_data;
+}
+
 static uint64_t run_coll(ncclComm_t comm, const struct plan_op *op, uint64_t arrival)
 {
+    bool skip = skips(comm);
     comm->exec_seq++;
     if (comm->rank == knobs.straggler_rank && comm->exec_seq % knobs.straggler_every == 0)
         arrival += knobs.straggler_ns;
@@ -108,7 +114,7 @@ static uint64_t run_coll(ncclComm_t comm, const struct plan_op *op, uint64_t arr
         return arrival + op->duration_ns;
     }
     uint64_t latest = arrival;
-    switch (fake_move_coll(comm, op, arrival, knobs.skip_data, &latest)) {
+    switch (fake_move_coll(comm, op, arrival, skip, &latest)) {
     case MOVED:
         return latest + op->duration_ns +
                fake_noise_ns(op->duration_ns, comm->nranks, comm->exec_seq);
@@ -139,7 +145,7 @@ static uint64_t run_messages(struct fake_plan *plan, int first, uint64_t arrival
                                     .arrival_ns = arrival,
                                     .buff = send ? (char *)(uintptr_t)op->send : op->recv};
     }
-    bool ok = fake_shm_messages(comm->shm, comm->rank, msgs, n, knobs.skip_data);
+    bool ok = fake_shm_messages(comm->shm, comm->rank, msgs, n, skips(comm));
     for (int i = 0; i < n && ok; i++) {
         uint64_t t = (msgs[i].peer_arrival_ns > arrival ? msgs[i].peer_arrival_ns : arrival) +
                      plan->ops[first + i].duration_ns;

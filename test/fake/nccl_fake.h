@@ -11,7 +11,8 @@
  *   NCCLSHIM_FAKE_SEED=N         another draw of the noise on durations
  *   NCCLSHIM_FAKE_STRAGGLER=RANK:NS[:EVERY]
  *                                that rank arrives NS nanoseconds late, at every EVERY-th collective
- *   NCCLSHIM_FAKE_SKIP_DATA=1    ranks meet and times pass, but no byte is moved
+ *   NCCLSHIM_FAKE_SKIP_DATA=N    from a communicator's N-th collective on (1: from the first) ranks
+ *                                meet and times pass, but no byte is moved
  *   NCCLSHIM_FAKE_WRONG=NAME=VALUE
  *                                wrong results while NAME has VALUE: for NCCL_PROTO and NCCL_ALGO the
  *                                call's own choice counts as well as the variable
