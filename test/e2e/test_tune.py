@@ -127,6 +127,21 @@ def test_a_candidate_with_wrong_sums_is_named_and_never_chosen(box, space):
     assert "tree" not in (box.dir / j["profile"]).read_text()
 
 
+@pytest.mark.parametrize("knob, words", [("WRONG", "wrong sums"), ("HANG", "hung")])
+def test_a_winner_that_ends_badly_in_the_proof_alone_is_not_written(box, knob, words):
+    """What the search tried stood in files of other names."""
+    (box.dir / "one.ini").write_text("[env]\nNCCL_P2P_LEVEL = SYS\n")
+    for attempt in range(3):        # as in tune(): a busy machine can hide the gain from the search
+        winner = box.dir / ("out%d/winner.ini" % attempt)
+        j = tune(box, *WORK, "--space", "one.ini", "--proof", 3, "--timeout", 1, "-o", winner.parent, "--write", "found", code=1,
+                 env={"NCCLSHIM_FAKE_" + knob: "NCCLSHIM_PROFILE=%s" % winner})
+        if "in the proof" in j["verdict"]:
+            break
+    assert j["verdict"].startswith("the winner %s in the proof" % words) and not j["better"], j
+    assert (j["profile"], j["written"]) == (None, None)
+    assert not winner.exists() and not (box.dir / "home/.config").exists()
+
+
 def test_a_default_that_gives_wrong_sums_ends_it_all(box, space):
     done = box.cli("tune", *WORK, "--space", space, env={**FAST, "NCCLSHIM_FAKE_WRONG": "NCCL_ALGO=Ring"})
     assert done.code == 2 and "default itself gives wrong sums" in done.err

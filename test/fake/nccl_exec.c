@@ -24,21 +24,23 @@
 
 /* ---- knobs ---- */
 
+#define WORD 512 /* a value may be a path */
+
 static struct {
     pthread_once_t once;
     uint64_t skip_data; /* from a communicator's collective of this number on; 0 = never */
     int straggler_rank;
     uint64_t straggler_ns, straggler_every;
-    char wrong[2][64], hang[2][64]; /* name, value */
+    char wrong[2][WORD], hang[2][WORD]; /* name, value */
 } knobs = {.once = PTHREAD_ONCE_INIT, .straggler_rank = -1};
 
-static void split_pair(const char *text, char pair[2][64])
+static void split_pair(const char *text, char pair[2][WORD])
 {
     const char *eq = text ? strchr(text, '=') : NULL;
     if (!eq)
         return;
-    snprintf(pair[0], 64, "%.*s", (int)(eq - text), text);
-    snprintf(pair[1], 64, "%s", eq + 1);
+    snprintf(pair[0], WORD, "%.*s", (int)(eq - text), text);
+    snprintf(pair[1], WORD, "%s", eq + 1);
 }
 
 static void read_knobs(void)
@@ -55,7 +57,7 @@ static void read_knobs(void)
 }
 
 /* Is the setting in force for this call: by the choice made for it, or by what NCCL was told. */
-static bool applies(char pair[2][64], const struct fake_choice *c, bool coll)
+static bool applies(char pair[2][WORD], const struct fake_choice *c, bool coll)
 {
     if (!pair[0][0])
         return false;
