@@ -61,7 +61,7 @@ void tune_text(const struct tune *t, const struct term *term)
         print_wrapped(term, t->notes[i], 2);
     fprintf(term->out, "found: %s\n",
             candidate_text(&t->search.best, &t->space, &t->work, text, sizeof(text)));
-    if (t->proof_runs) {
+    if (t->whole.known) {
         proof_table(t, term);
         fprintf(term->out,
                 "proof: %u fresh runs of default and winner, shuffled; sums right in all\n",

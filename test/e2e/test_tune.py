@@ -142,6 +142,19 @@ def test_a_winner_that_ends_badly_in_the_proof_alone_is_not_written(box, knob, w
     assert not winner.exists() and not (box.dir / "home/.config").exists()
 
 
+def test_a_proof_that_is_broken_off_shows_no_proof(box):
+    """Its last round is made bad in the record, and the search goes on with what it knows."""
+    (box.dir / "one.ini").write_text("[env]\nNCCL_P2P_LEVEL = SYS\n")
+    tune(box, *WORK, "--space", "one.ini", "--proof", 3, "-o", "out")
+    state = json.loads((box.dir / "out/tune.json").read_text())
+    winners = [t for t in state["trials"] if t["kind"] == 2]
+    max(winners, key=lambda t: t["nth"]).update(end="wrong", why="one of many")
+    (box.dir / "out/tune.json").write_text(json.dumps(state))
+    done = box.cli("tune", "--resume", "out", env=FAST)
+    assert done.code == 1 and "wrong sums in the proof: one of many" in done.out and "no profile was written" in done.out, done
+    assert "sums right in all" not in done.out and "faster" not in done.out, done
+
+
 def test_a_default_that_gives_wrong_sums_ends_it_all(box, space):
     done = box.cli("tune", *WORK, "--space", space, env={**FAST, "NCCLSHIM_FAKE_WRONG": "NCCL_ALGO=Ring"})
     assert done.code == 2 and "default itself gives wrong sums" in done.err

@@ -188,6 +188,8 @@ int tune_prove(struct tune *t, struct error *e)
 
     t->verdict[0] = '\0';
     t->proven = false;
+    memset(t->proof, 0, sizeof(t->proof)); /* of the profile that was tried before */
+    memset(&t->whole, 0, sizeof(t->whole));
     if (run_rounds(t, &s, e) < 0)
         return -1;
     t->proof_runs = (uint32_t)s.rounds;
