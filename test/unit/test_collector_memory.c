@@ -190,6 +190,33 @@ static void a_log_that_was_seen_before_it_was_made_is_not_complained_about(void 
     drop(&p);
 }
 
+/* By a later collector into the same run folder: all of its records are there. */
+static void a_log_that_was_read_to_its_end_is_not_read_again(void **state)
+{
+    struct summary s;
+    struct fixture x;
+    struct place p;
+
+    (void)state;
+    make(&p);
+    fixture_make(&x, p.logs, 64, 4);
+    x.head->pid = NO_PID;
+    for (int i = 0; i < 3; i++) {
+        collector_free(p.c);
+        p.o.remove = i == 2;
+        p.c = collector_new(&p.o, &p.e);
+        assert_non_null(p.c);
+        fixture_write(&x, 40); /* the first time its own; then whoever's: the process is gone */
+        collector_round(p.c);
+        assert_int_equal(collector_living(p.c, false), 0);
+        assert_int_equal(collector_summarize(p.c, &s), 0);
+        assert_int_equal(s.timed + s.lost, 40);
+        assert_int_equal(access(x.path, F_OK), i < 2 ? 0 : -1);
+    }
+    munmap(x.m, x.bytes);
+    drop(&p);
+}
+
 static void each_process_stands_once_in_run_json_whatever_its_name(void **state)
 {
     char *names[] = {"vm-1-1", "v\xff-1-1", "vm-1-2"}; /* a name of a file is any bytes */
@@ -217,6 +244,7 @@ int main(void)
         cmocka_unit_test(a_log_that_somebody_cut_is_closed),
         cmocka_unit_test(the_log_of_a_program_that_was_replaced_by_exec_is_over),
         cmocka_unit_test(a_log_that_was_seen_before_it_was_made_is_not_complained_about),
+        cmocka_unit_test(a_log_that_was_read_to_its_end_is_not_read_again),
         cmocka_unit_test(each_process_stands_once_in_run_json_whatever_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
