@@ -271,13 +271,16 @@ void birth_begin(struct birth *b, const struct birth_facts *f, ncclComm_t *out)
 void birth_end(struct birth *b, ncclResult_t result)
 {
     bool good = result == ncclSuccess || result == ncclInProgress;
+    bool born = good && b->out && *b->out;
     struct comm *c = b->comm;
 
     if (birth_current == b)
         birth_current = NULL;
+    if (born)
+        comm_end(*b->out); /* a communicator that died unseen had this address */
     if (!c)
         return;
-    if (!good || !b->out || !*b->out) {
+    if (!born) {
         set_state(c, good ? NCCLSHIM_COMM_ENDED : NCCLSHIM_COMM_FAILED);
         if (c->entry && good)
             c->entry->ended_ns = c->entry->created_ns; /* no colour: there is no child */
@@ -301,7 +304,6 @@ void birth_end(struct birth *b, ncclResult_t result)
     if (c->entry)
         c->entry->ready_ns = log_now_ns();
     set_state(c, NCCLSHIM_COMM_READY);
-    handle_remove(*b->out); /* a communicator that died unseen had this address */
     if (!handle_add(*b->out, c))
         give_place(c);
 }

@@ -308,8 +308,11 @@ def test_thousands_of_communicators_leave_the_right_records(box):
     assert all(c["state"] == ENDED for c in log.comms)
 
 
-def test_more_communicators_than_the_table_holds_reuse_those_that_made_no_call(box):
-    log = run(box, "birth-thousands", SHAPES_ROUNDS=5000)
+@pytest.mark.parametrize("end", [{}, {"SHAPES_UNSEEN": 1, "NCCLSHIM_FAKE_REUSE": 1}], ids=["seen", "unseen"])
+def test_more_communicators_than_the_table_holds_reuse_those_that_made_no_call(box, end):
+    log = run(box, "birth-thousands", SHAPES_ROUNDS=5000, **end)
+    assert {c["wrapped_calls"] for c in log.comms} == {0, 1}
+    assert [c["state"] for c in log.comms].count(ENDED) >= len(log.comms) - RANKS
     assert log.head["comms_lost"] == 0
     assert timed(log) == {(ALL_REDUCE, 4000, False): RANKS * 100}
 

@@ -169,9 +169,18 @@ static void nonblocking(void)
     on_ranks(nonblocking_body, false);
 }
 
-/* SHAPES_ROUNDS communicators, one after the other, each used once. */
+typedef ncclResult_t init_rank(ncclComm_t *, int, ncclUniqueId, int);
+typedef ncclResult_t end_comm(ncclComm_t);
+typedef ncclResult_t get_id(ncclComm_t, ncclUniqueId *);
+typedef ncclResult_t shrink_comm(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
+typedef ncclResult_t grow_comm(ncclComm_t, int, const ncclUniqueId *, int, ncclComm_t *, ncclConfig_t *);
+
+/* SHAPES_ROUNDS communicators, one after the other, each used once; SHAPES_UNSEEN: ended past the
+ * wrappers. */
 static void thousands_body(struct rank *r)
 {
+    const char *name = getenv("SHAPES_UNSEEN") ? "pncclCommDestroy" : "ncclCommDestroy";
+    end_comm *end = (end_comm *)function(name);
     const char *rounds = getenv("SHAPES_ROUNDS");
     int n = rounds ? atoi(rounds) : 5000;
 
@@ -180,7 +189,7 @@ static void thousands_body(struct rank *r)
         NC(ncclCommSplit(r->comm, 0, r->number, &child, NULL));
         if (i % 50 == 0)
             use(r, child, 1);
-        NC(ncclCommDestroy(child));
+        NC(end(child));
     }
 }
 
@@ -188,12 +197,6 @@ static void thousands(void)
 {
     on_ranks(thousands_body, true);
 }
-
-typedef ncclResult_t init_rank(ncclComm_t *, int, ncclUniqueId, int);
-typedef ncclResult_t end_comm(ncclComm_t);
-typedef ncclResult_t get_id(ncclComm_t, ncclUniqueId *);
-typedef ncclResult_t shrink_comm(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
-typedef ncclResult_t grow_comm(ncclComm_t, int, const ncclUniqueId *, int, ncclComm_t *, ncclConfig_t *);
 
 /* Rank 1 is left behind. */
 static void shrink_body(struct rank *r)
