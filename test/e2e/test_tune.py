@@ -137,7 +137,7 @@ def test_a_winner_that_ends_badly_in_the_proof_alone_is_not_written(box, knob, w
                  env={"NCCLSHIM_FAKE_" + knob: "NCCLSHIM_PROFILE=%s" % winner})
         if "in the proof" in j["verdict"]:
             break
-    assert j["verdict"].startswith("the winner %s in the proof" % words) and not j["better"], j
+    assert j["verdict"].startswith("the winner, in the proof: %s: " % words) and not j["better"], j
     assert (j["profile"], j["written"]) == (None, None)
     assert not winner.exists() and not (box.dir / "home/.config").exists()
 
@@ -151,7 +151,7 @@ def test_a_proof_that_is_broken_off_shows_no_proof(box):
     max(winners, key=lambda t: t["nth"]).update(end="wrong", why="one of many")
     (box.dir / "out/tune.json").write_text(json.dumps(state))
     done = box.cli("tune", "--resume", "out", env=FAST)
-    assert done.code == 1 and "wrong sums in the proof: one of many" in done.out and "no profile was written" in done.out, done
+    assert done.code == 1 and "the winner, in the proof: wrong sums: one of many" in done.out and "no profile was written" in done.out, done
     assert "sums right in all" not in done.out and "faster" not in done.out, done
 
 

@@ -88,7 +88,7 @@ static void *play(void *arg)
     return NULL;
 }
 
-static void on_ranks(int (*work)(struct bench_rank *), bool simulated, bool graph, uint32_t batch)
+static void on_ranks(int (*work)(struct bench_rank *), bool graph, uint32_t batch)
 {
     memset(&share.shm, 0, sizeof(share.shm));
     memset(parties, 0, sizeof(parties));
@@ -101,7 +101,6 @@ static void on_ranks(int (*work)(struct bench_rank *), bool simulated, bool grap
         p->events[0] = p->events[1] = mine;
         p->r = (struct bench_rank){
             .share = &share, .set = &set, .slot = &p->slot, .e = &p->e, .rank = i,
-            .simulated = simulated,
             .w = {.steps = &p->step, .step_count = 1},
             .plan = {.ops = &p->op, .op_count = 1, .units = &p->unit, .unit_count = 1,
                      .rows = &p->row, .row_count = 1},
@@ -129,30 +128,21 @@ static void a_samples_time_is_the_slowest_ranks(void **state)
     static const int a_call[] = {400, 500, 900, 800}; /* of two plays of five */
 
     (void)state;
-    on_ranks(bench_time_all, false, true, 2);
-    all_have(a_call);
-}
-
-static void on_the_simulator_it_is_the_ranks_that_started_last(void **state)
-{
-    static const int a_call[] = {400, 400, 600, 1400};
-
-    (void)state;
-    on_ranks(bench_time_all, true, true, 1);
+    on_ranks(bench_time_all, true, 2);
     all_have(a_call);
 }
 
 static void the_gpu_is_at_work_when_the_first_event_comes_by(void **state)
 {
     (void)state;
-    on_ranks(bench_time_all, false, true, 2);
+    on_ranks(bench_time_all, true, 2);
     assert_string_equal(parties[1].did, "geggegeggegeggegegge");
 }
 
 static void every_rank_plays_as_often_as_the_slowest_one_needs_for_a_sample(void **state)
 {
     (void)state;
-    on_ranks(bench_warm_up, false, true, 0);
+    on_ranks(bench_warm_up, true, 0);
     for (int i = 0; i < RANKS; i++) /* 10 ms by 4 ms */
         assert_int_equal(parties[i].batch, 3);
 }
@@ -160,7 +150,7 @@ static void every_rank_plays_as_often_as_the_slowest_one_needs_for_a_sample(void
 static void single_calls_too_are_those_of_the_slowest_rank(void **state)
 {
     (void)state;
-    on_ranks(bench_time_events, false, false, 1);
+    on_ranks(bench_time_events, false, 1);
     for (int i = 0; i < RANKS; i++)
         for (int k = 0; k < 2; k++)
             assert_int_equal(parties[i].gpu_ns[k] + 0.5, 4000000);
@@ -183,7 +173,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_samples_time_is_the_slowest_ranks),
-        cmocka_unit_test(on_the_simulator_it_is_the_ranks_that_started_last),
         cmocka_unit_test(the_gpu_is_at_work_when_the_first_event_comes_by),
         cmocka_unit_test(every_rank_plays_as_often_as_the_slowest_one_needs_for_a_sample),
         cmocka_unit_test(single_calls_too_are_those_of_the_slowest_rank),

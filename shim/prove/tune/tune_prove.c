@@ -76,7 +76,7 @@ static int run_rounds(struct tune *t, struct sides *s, struct error *e)
         if (!x)
             return -1;
         if (x->end != TUNE_GOOD) {
-            snprintf(t->verdict, sizeof(t->verdict), "%s %s in the proof: %.200s",
+            snprintf(t->verdict, sizeof(t->verdict), "%s, in the proof: %s: %.200s",
                      order[i] ? "the winner" : "NCCL's default", tune_end_text(x->end), x->why);
             return 0;
         }
