@@ -230,7 +230,7 @@ uint32_t lineup_clocks(struct lineup *l, uint64_t *error_ns)
     if (any_far(l))
         drop_short_stretches(l);
     for (uint32_t k = 1; k < l->ranks; k++) {
-        uint64_t error;
+        uint64_t error = 0;
         if (!(l->lanes[k].far ? line_up_far : line_up_near)(l, k, &error))
             return k;
         *error_ns = error > *error_ns ? error : *error_ns;

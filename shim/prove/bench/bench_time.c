@@ -114,7 +114,10 @@ static void say(struct bench_rank *r, uint32_t measure, const char *what)
 
 /* ---- warm-up --------------------------------------------------------------------------------- */
 
-/* So many plays that a sample takes about batch_ns; the same on every rank, by the slowest. */
+/*
+ * So many plays that a sample takes about batch_ns; the same on every rank, by the slowest. On the
+ * simulator less: there each play costs the host more than its time says.
+ */
 static int choose_batch(struct bench_rank *r, uint32_t measure, double ns)
 {
     double all[WORKLOAD_RANKS], slowest = 1;
@@ -125,8 +128,8 @@ static int choose_batch(struct bench_rank *r, uint32_t measure, double ns)
         return -1;
     for (int q = 0; q < r->meet.ranks; q++)
         slowest = all[q] > slowest ? all[q] : slowest;
-    ns = ceil((double)r->set->batch_ns / slowest);
-    r->batch[measure] = ns < 1 || r->simulated ? 1 : ns > BATCH_MAX ? BATCH_MAX : (uint32_t)ns;
+    ns = ceil((double)r->set->batch_ns / (r->simulated ? 4 : 1) / slowest);
+    r->batch[measure] = ns < 1 ? 1 : ns > BATCH_MAX ? BATCH_MAX : (uint32_t)ns;
     return 0;
 }
 

@@ -61,14 +61,14 @@ static double median_of(double *v, size_t n)
 }
 
 struct center {
-    double log_ns, within; /* variance within a run, mean */
+    double log_ns, within; /* median of the runs, and of the variances within them */
     size_t n;
 };
 
-/* The median of the runs: one that something else disturbed must not decide anything. */
+/* Medians, of two variances the lesser: a run that was disturbed must not decide anything. */
 static struct center center_of(const struct tune_book *b, size_t row, const struct candidate *c)
 {
-    double values[BOOK_RUNS];
+    double values[BOOK_RUNS], within[BOOK_RUNS];
     struct center m = {0, 0, 0};
 
     for (size_t i = b->count;
@@ -76,11 +76,12 @@ static struct center center_of(const struct tune_book *b, size_t row, const stru
         const struct tune_trial *t = b->trials[i];
         if (!same_for_row(b, t, row, c))
             continue;
-        m.within += t->rows[row].se * t->rows[row].se;
+        within[m.n] = t->rows[row].se * t->rows[row].se;
         values[m.n++] = t->rows[row].log_ns;
     }
     if (m.n) {
-        m.within /= (double)m.n;
+        qsort(within, m.n, sizeof(*within), by_value);
+        m.within = within[(m.n - 1) / 2];
         m.log_ns = median_of(values, m.n);
     }
     return m;
