@@ -48,8 +48,9 @@ static void print_end(const struct gather_result *r)
     char line[512];
 
     if (r->summary.processes == 0) {
-        fprintf(stderr, "ncclshim: nothing seen: there was no log in %s; see `ncclshim doctor`\n",
-                r->log_dir);
+        fprintf(stderr, "ncclshim: nothing %s: there was no log in %s; see `ncclshim %s%s`\n",
+                r->went_on ? "new" : "seen", r->log_dir, r->went_on ? "report " : "doctor",
+                r->went_on ? r->run_path : "");
         return;
     }
     summary_text(&r->summary, line, sizeof(line));

@@ -308,7 +308,9 @@ static void print_notes(const struct run *r, uint32_t type, const char **title, 
             if (*title)
                 print_title(t, *title, "of the shim in the server");
             *title = NULL;
-            snprintf(others, sizeof(others), more ? " and %u more" : "", more);
+            others[0] = '\0';
+            if (more)
+                snprintf(others, sizeof(others), " and %u more", more);
             log_note_text(n, 0, text, sizeof(text));
             note(t, "%s%s: %s%s", process_label(r, i, label, sizeof(label)), others, text, rest);
         }

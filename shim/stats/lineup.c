@@ -229,7 +229,7 @@ uint32_t lineup_clocks(struct lineup *l, uint64_t *error_ns)
     *error_ns = 0;
     if (any_far(l))
         drop_short_stretches(l);
-    for (uint32_t k = 1; k < l->ranks; k++) {
+    for (uint32_t k = 1; k < l->ranks && l->calls; k++) {
         uint64_t error = 0;
         if (!(l->lanes[k].far ? line_up_far : line_up_near)(l, k, &error))
             return k;

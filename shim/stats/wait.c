@@ -10,6 +10,9 @@
 #include "shim/stats/lineup.h"
 #include "shim/stats/records.h"
 
+#define TIME_MOST \
+    (INT64_MAX / 4) /* ns, the year 2043; more is no time, and sums of some would not fit */
+
 static int lane_add(struct lineup_lane *l, const struct lineup_event *e)
 {
     struct lineup_event *more = GROW(l->events, l->count);
@@ -65,6 +68,9 @@ static int gather_process(const struct run *r, struct lineup *all, const struct 
                 continue;
             event.key = call_key(keys[rec->site], rec->run);
             event.start = (int64_t)(gpu ? clock_host(&gpu->clock, rec->start_ns) : rec->start_ns);
+            if (event.start < 0 || event.start > TIME_MOST ||
+                rec->end_ns - rec->start_ns > TIME_MOST)
+                continue;
             event.end = event.start + (int64_t)(rec->end_ns - rec->start_ns);
             event.row = p->row_of[rec->site];
             lanes[rec->site]->gpu = gpu;

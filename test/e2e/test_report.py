@@ -187,6 +187,19 @@ def test_calls_that_come_alone_say_nothing_of_other_hosts_clocks(box):
     assert "several hosts" in arrivals["why_not"] and arrivals["calls"] == 0 and waiting is None
 
 
+@pytest.mark.parametrize("start", [2**63 - 1, 2**63 + 5, 2**64 - 1000])
+def test_times_that_are_none_are_not_lined_up(box, start):
+    folder = box.dir / "wild"
+    folder.mkdir()
+    s = Server(folder, 2)
+    for _ in range(4):
+        s.replay()
+    for i, log in enumerate(s.logs):
+        log.record(log.graph[0], start - i, start + 500)
+    s.close()
+    assert box.json("report", "wild")["communicators"][0]["arrivals"]["calls"] == 24
+
+
 def test_settings_that_differ_between_ranks_are_a_table_of_their_own(box):
     make("mixed", box.dir / "mixed")
     done = box.cli("report", "mixed", env=WIDE)

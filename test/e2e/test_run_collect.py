@@ -241,6 +241,16 @@ def test_a_run_folder_is_made_with_the_folders_above_it(box):
     assert done.code == 2 and "file/a-host" in done.err and "Not a directory" in done.err
 
 
+def test_a_run_that_is_gone_on_with_has_nothing_new_when_no_log_is_there(box):
+    (box.dir / "e").mkdir()
+    assert "nothing seen: there was no log in" in box.cli("collect", "--once", "-o", "e").err
+    serve(box, "--records", 10).wait()
+    box.cli("collect", "--once", "-o", "r")
+    done = box.cli("collect", "--once", "-o", "r")
+    assert done.code == 0 and "nothing new: there was no log in" in done.err and "`ncclshim report r`" in done.err
+    assert box.cli("report", "r").code == 0
+
+
 def test_a_run_folder_must_be_one(box):
     (box.dir / "r").mkdir()
     (box.dir / "r" / "file").write_text("x")

@@ -131,6 +131,7 @@ static int collect(struct session *s, struct gather_result *r, struct error *e)
     collect_until_told(s);
     snprintf(r->run_path, sizeof(r->run_path), "%s", s->folder.path);
     snprintf(r->log_dir, sizeof(r->log_dir), "%s", s->log_dir);
+    r->went_on = s->started_ns == 0;
     r->left = collector_living(s->collector, false);
     return collector_summarize(s->collector, &r->summary);
 }

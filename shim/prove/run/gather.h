@@ -23,7 +23,8 @@ struct gather_options {
 };
 
 struct gather_result {
-    size_t left; /* processes that still live and write */
+    size_t left;  /* processes that still live and write */
+    bool went_on; /* in a run folder that was there */
     struct summary summary;
     char run_path[4096];
     char log_dir[4096];
