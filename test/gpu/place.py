@@ -152,6 +152,7 @@ class Place:
         name = "%s [%s]" % (name, self.layout)
         self.results.append({"name": name, "ok": bool(right), "why": "" if right else why})
         print("ok %s" % name if right else "not ok %s: %s" % (name, why), flush=True)
+        return bool(right)
 
     def skip(self, name, why):
         self.results.append({"name": name, "skipped": why})

@@ -74,7 +74,7 @@ static int call_nccl(const struct bench_rank *r, const struct workload_step *s, 
     }
 }
 
-static int spin(struct bench_rank *r, uint64_t ns)
+int bench_spin(struct bench_rank *r, uint64_t ns)
 {
     void *params[] = {&ns};
 
@@ -91,7 +91,7 @@ int bench_issue_op(struct bench_rank *r, const struct bench_op *o)
 
     /* Inside an ncclGroup nothing of NCCL's starts before its end, so that the gap stands before.
      */
-    if (mine && o->gap_ns && spin(r, o->gap_ns) < 0)
+    if (mine && o->gap_ns && bench_spin(r, o->gap_ns) < 0)
         return -1;
     if (o->opens)
         GPUAPI_NC(r->e, group_start());

@@ -63,6 +63,7 @@ void bench_rank_at(struct bench_rank *r, const char *fmt, ...)
 /* bench_issue.c: calls into the stream. 0, or -1 with r->e filled. */
 int bench_issue_unit(struct bench_rank *r, const struct bench_unit *u);
 int bench_issue_op(struct bench_rank *r, const struct bench_op *o);
+int bench_spin(struct bench_rank *r, uint64_t ns);        /* the GPU is busy for so long */
 int bench_play_unit(struct bench_rank *r, uint32_t unit); /* launch its graph, or issue it */
 int bench_capture_all(struct bench_rank *r);
 int bench_sync(struct bench_rank *r); /* wait, and look for errors that came later */
