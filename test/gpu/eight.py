@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 from loads import Load, shape  # noqa: E402
-from place import Place  # noqa: E402
+from place import Place, json_of  # noqa: E402
 from truth import size  # noqa: E402
 
 PROFILES = ("none", "fewer-channels", "decode-graph", "pcie-latency", "sixteen-channels")
@@ -64,11 +64,10 @@ class Eight:
         code, output = self.place.run([self.place.command, "bench", "-p", profile, "--sizes", SIZES.split(",4M")[0] if
                                        self.simulate else SIZES, "--graph", "--no-stamps", "--ranks", self.place.ranks,
                                        "--json", *options], 20)
-        start = output.find("{")
-        if code != 0 or start < 0:
+        found = json_of(output)
+        if code != 0 or not found:
             self.place.verdict("step 3: bench of " + profile, False, "exit code %s: %s" % (code, output.strip()[-200:]))
             return
-        found, _ = json.JSONDecoder().raw_decode(output[start:])
         self.data[profile] = {row["bytes"]: row["median_ns"] for row in found["rows"]}
         self.text += "%-17s %s\n" % (profile, "  ".join("%s %.2f us" % (size(b), ns / 1e3)
                                                        for b, ns in sorted(self.data[profile].items())))

@@ -21,7 +21,7 @@ import threading
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from clients import KIT, watch  # noqa: E402
-from place import Place  # noqa: E402
+from place import Place, json_of  # noqa: E402
 from truth import size  # noqa: E402
 
 SIZES = [8 << 10, 42 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
@@ -52,10 +52,8 @@ def bench(place, graph, sizes):
     """{bytes: us} of one run of bench."""
     code, output = place.run([place.command, "bench", "--sizes", ",".join(map(size_word, sizes)), "--type", "float32",
                               "--graph" if graph else "--eager", "--no-stamps", "--no-check", "--repeats", REPEATS, "--json"], 60)
-    start = output.find("{")
-    if code != 0 or start < 0:
-        return {}
-    return {row["bytes"]: row["median_ns"] / 1e3 for row in json.JSONDecoder().raw_decode(output[start:])[0]["rows"]}
+    result = json_of(output) if code == 0 else None
+    return {row["bytes"]: row["median_ns"] / 1e3 for row in result["rows"]} if result else {}
 
 
 def size_word(n):

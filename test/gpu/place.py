@@ -35,6 +35,17 @@ def checked(folder, preload, args):
             str(20000 + os.getpid() % 1000 * 20), "--max-connections", "20", "--log-file", os.path.join(folder, "%p.txt")] + list(args)
 
 
+def json_of(output):
+    """The first JSON object in what a verb printed, which may have said other things before; None without one."""
+    for line, text in enumerate(output.split("\n")):
+        if text.startswith("{"):
+            try:
+                return json.JSONDecoder().raw_decode("\n".join(output.split("\n")[line:]))[0]
+            except ValueError:
+                pass
+    return None
+
+
 class Place:
     """The machine. `layout` is "N GPUs" (one process each), "one GPU" (all ranks on it, threads of one process) or
     "simulator", or both of the last; every result says which. None: the machine lacks what is needed."""

@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from place import Place  # noqa: E402
+from place import Place, json_of  # noqa: E402
 
 WRONG, HANG = "NCCL_BUFFSIZE=2097152", "NCCL_NTHREADS=256"
 SPACE = """
@@ -75,8 +75,7 @@ def bench_ends(place, env, args, variable, condition, kind):
     name, value = condition.split("=")
     code, out = place.run([place.command, "bench", "--json", "--no-stamps", "--timeout", 5, "--repeats", 3] + args, 40,
                           {**env, variable: condition, name: value})
-    text = out[out.find("{"):out.rfind("}") + 1]
-    error = (json.loads(text)["error"] if text else None) or {}
+    error = (json_of(out) or {}).get("error") or {}
     place.verdict("bench under %s ends with %s" % (condition, kind), code == 1 and error.get("kind") == kind,
                   "exit code %s, %s" % (code, error))
 
@@ -90,9 +89,8 @@ def tune_keeps_away(place, env, args, budget_s):
                            "--proof", 3, "-o", "tuned"] + args, budget_s + 60,
                           {**env, "TAMPERED_WRONG": WRONG, "TAMPERED_HANG": HANG})
     took = time.monotonic() - begin
-    try:
-        result = json.loads(out[out.index("\n{") + 1 if "\n{" in out else out.index("{"):out.rindex("}") + 1])
-    except ValueError:
+    result = json_of(out)
+    if not result:
         place.verdict("tune ends with a result", False, "exit code %s: %s" % (code, out.strip()[-300:]))
         return
     place.verdict("tune ends with a result", code == (0 if result["better"] else 1), "exit code %s" % code)

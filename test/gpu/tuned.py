@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from place import Place  # noqa: E402
+from place import Place, json_of  # noqa: E402
 
 SPACE = """
 [env]
@@ -25,14 +25,6 @@ channels = 1 2 4 8
 SHORT = "[env]\nNCCL_P2P_LEVEL = SYS\nNCCL_GRAPH_MIXING_SUPPORT = 0\n"  # what the simulator rewards
 GAIN = 0.12
 METRIC = "tokens/s: ([0-9.]+)"
-
-
-def json_of(output):
-    start = output.find("\n{") + 1 if "\n{" in output else output.find("{")
-    try:
-        return json.JSONDecoder().raw_decode(output[start:])[0]
-    except ValueError:
-        return None
 
 
 class Tuned:
