@@ -122,10 +122,9 @@ static const char *read_text(const struct run_setting *s, const struct run_setti
     return s->read == SETTING_READ ? "yes" : s->read == SETTING_NOT_READ ? "no" : "not known";
 }
 
-static bool same_value(const struct run_setting_value *a, const struct run_setting_value *b)
+static bool same_line(const struct run_setting_value *a, const struct run_setting_value *b)
 {
-    return a->value && b->value ? !strcmp(a->value, b->value) && a->origin == b->origin
-                                : a->value == b->value;
+    return run_setting_same(a, b) && (!a->value || a->origin == b->origin);
 }
 
 #define NAMED 3 /* processes, of those that have the same value */
@@ -139,7 +138,7 @@ static void processes_with(const struct run *r, const struct run_setting *s, uin
     char label[300];
 
     for (uint32_t q = p; q < r->process_count; q++) {
-        if (!same_value(&s->by_process[p], &s->by_process[q]) || ++count > NAMED)
+        if (!same_line(&s->by_process[p], &s->by_process[q]) || ++count > NAMED)
             continue;
         at += (size_t)snprintf(buf + at, size - at, "%s%s", count > 1 ? ", " : "",
                                process_label(r, q, label, sizeof(label)));
@@ -151,7 +150,7 @@ static void processes_with(const struct run *r, const struct run_setting *s, uin
 static bool told_before(const struct run_setting *s, uint32_t p)
 {
     for (uint32_t q = 0; q < p; q++)
-        if (same_value(&s->by_process[q], &s->by_process[p]))
+        if (same_line(&s->by_process[q], &s->by_process[p]))
             return true;
     return false;
 }

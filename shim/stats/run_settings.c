@@ -95,7 +95,7 @@ static int take_asked(struct run_settings *s, const struct run *r, uint32_t proc
     return 0;
 }
 
-static bool same_value(const struct run_setting_value *a, const struct run_setting_value *b)
+bool run_setting_same(const struct run_setting_value *a, const struct run_setting_value *b)
 {
     if (!a->value || !b->value)
         return a->value == b->value;
@@ -128,7 +128,7 @@ int run_settings_gather(const struct run *r, struct run_settings *s)
     for (size_t k = 0; k < s->count; k++) {
         struct run_setting *item = &s->items[k];
         for (uint32_t i = 1; i < r->process_count; i++)
-            item->differs |= !same_value(&item->by_process[0], &item->by_process[i]);
+            item->differs |= !run_setting_same(&item->by_process[0], &item->by_process[i]);
         if (differs_by_nature(item->name))
             item->differs = false;
         s->differ |= item->differs;
@@ -164,7 +164,7 @@ const struct run_setting_value *run_setting_usual(const struct run_setting *s, c
     for (uint32_t i = 0; i < r->process_count; i++) {
         uint32_t count = 0;
         for (uint32_t k = 0; k < r->process_count; k++)
-            count += same_value(&s->by_process[i], &s->by_process[k]);
+            count += run_setting_same(&s->by_process[i], &s->by_process[k]);
         if (count > best_count) {
             best = i;
             best_count = count;

@@ -41,6 +41,8 @@ int run_settings_gather(const struct run *r, struct run_settings *s);
 void run_settings_free(struct run_settings *s, const struct run *r);
 /* The value most processes have; NULL when most have none. */
 const struct run_setting_value *run_setting_usual(const struct run_setting *s, const struct run *r);
+/* Had NCCL the same in both processes, wherever it came from? */
+bool run_setting_same(const struct run_setting_value *a, const struct run_setting_value *b);
 const struct run_setting *run_setting_named(const struct run_settings *s, const char *name);
 
 #endif
