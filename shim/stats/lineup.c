@@ -38,25 +38,12 @@ static int match(struct lineup *l)
     return 0;
 }
 
-static int by_start(const void *a, const void *b, void *lane)
-{
-    const struct lineup_event *events = ((const struct lineup_lane *)lane)->events;
-    const struct lineup_event *x = &events[*(const uint32_t *)a],
-                              *y = &events[*(const uint32_t *)b];
-
-    return x->start < y->start ? -1 : x->start > y->start;
-}
-
 int lineup_find(struct lineup *l)
 {
     for (uint32_t k = 0; k < l->ranks; k++)
         if (l->lanes[k].count)
             qsort(l->lanes[k].events, l->lanes[k].count, sizeof(struct lineup_event), by_key);
-    if (match(l) < 0)
-        return -1;
-    if (l->calls) /* rank 0's place comes first */
-        qsort_r(l->at, l->calls, l->ranks * sizeof(*l->at), by_start, &l->lanes[0]);
-    return 0;
+    return match(l);
 }
 
 const struct lineup_event *lineup_at(const struct lineup *l, size_t call, uint32_t rank)
@@ -143,6 +130,16 @@ static int by_value(const void *a, const void *b)
 #define STRETCH_NS 1000000000
 #define STRETCH_LEAST 32
 
+/* By rank 0, whose place comes first. */
+static int by_start(const void *a, const void *b, void *lane)
+{
+    const struct lineup_event *events = ((const struct lineup_lane *)lane)->events;
+    const struct lineup_event *x = &events[*(const uint32_t *)a],
+                              *y = &events[*(const uint32_t *)b];
+
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
 static size_t stretch_end(const struct lineup *l, size_t from)
 {
     int64_t start = lineup_at(l, from, 0)->start;
@@ -227,8 +224,10 @@ static bool any_far(const struct lineup *l)
 uint32_t lineup_clocks(struct lineup *l, uint64_t *error_ns)
 {
     *error_ns = 0;
-    if (any_far(l))
+    if (any_far(l) && l->calls) {
+        qsort_r(l->at, l->calls, l->ranks * sizeof(*l->at), by_start, &l->lanes[0]);
         drop_short_stretches(l);
+    }
     for (uint32_t k = 1; k < l->ranks && l->calls; k++) {
         uint64_t error = 0;
         if (!(l->lanes[k].far ? line_up_far : line_up_near)(l, k, &error))

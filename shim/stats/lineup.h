@@ -26,9 +26,8 @@ struct lineup_lane {
 struct lineup {
     struct lineup_lane *lanes; /* by rank */
     uint32_t ranks;
-    uint32_t
-        *at; /* calls that are on record on every rank, in order of time: where, rank by rank */
-    size_t calls;
+    uint32_t *at; /* where the events of a call are, rank by rank; call after call */
+    size_t calls; /* on record on every rank */
 };
 
 /* Find the calls. 0, or -1 when memory is out. */

@@ -102,8 +102,7 @@ void run_json_take(struct run *r, struct run_json *j)
     free(j->log_dir);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 int run_json_nodes(const char *folder, struct loglist *nodes, struct error *e)
 {
