@@ -37,12 +37,11 @@ def checked(folder, preload, args):
 
 def json_of(output):
     """The first JSON object in what a verb printed, which may have said other things before; None without one."""
-    for line, text in enumerate(output.split("\n")):
-        if text.startswith("{"):
-            try:
-                return json.JSONDecoder().raw_decode("\n".join(output.split("\n")[line:]))[0]
-            except ValueError:
-                pass
+    for brace in re.finditer(r"^\{", output, re.MULTILINE):
+        try:
+            return json.JSONDecoder().raw_decode(output, brace.start())[0]
+        except ValueError:
+            pass
     return None
 
 
